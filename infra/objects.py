@@ -1,0 +1,142 @@
+"""The object store: latents, frames, pieces, videos and manifests, by URL (obstore: local folder, S3, GCS, Azure).
+
+Blobs are written under attempt-unique keys and never changed; a reader checks the digest. Tensors are safetensors.
+"""
+
+import hashlib
+import re
+from collections.abc import Mapping
+from pathlib import Path
+from urllib.parse import quote, unquote, urlsplit
+
+import numpy as np
+import obstore
+import obstore.store
+import xxhash
+from numpy.typing import NDArray
+from safetensors.numpy import load, save
+
+from schemas.records import Blob
+
+SAFETENSORS = "application/x-safetensors"
+Tensors = Mapping[str, NDArray[np.generic]]
+_KEY = re.compile(r"[A-Za-z0-9][A-Za-z0-9._=-]*(/[A-Za-z0-9][A-Za-z0-9._=-]*)*")
+_CHUNK = 8 << 20
+
+
+class BlobError(Exception):
+    """The object is missing, outside the store, or not the bytes it is said to be."""
+
+
+class Objects:
+    """One store at `url`. Safe to share between threads; open it anew in a child process."""
+
+    def __init__(self, url: str) -> None:
+        self.url = url.rstrip("/")
+        self._local = Path(unquote(urlsplit(url).path)) if url.startswith("file:") else None
+        if self._local:
+            self._local.mkdir(parents=True, exist_ok=True)
+            self._store = obstore.store.LocalStore(self._local)
+        else:
+            self._store = obstore.store.from_url(self.url)
+
+    def put_bytes(self, key: str, data: bytes, media_type: str) -> Blob:
+        """Store `data` under `key`. Atomic: readers see nothing or all of it."""
+        obstore.put(self._store, _checked(key), data)
+        digest = f"xxh3:{xxhash.xxh3_128_hexdigest(data)}"
+        return Blob(uri=self._uri(key), digest=digest, size_bytes=len(data), media_type=media_type)
+
+    def put_file(self, key: str, path: Path, media_type: str, *, algorithm: str = "xxh3") -> Blob:
+        """Store the file under `key` without reading it into memory. `algorithm` is `xxh3` or `sha256`."""
+        digest = file_digest(path, algorithm)
+        obstore.put(self._store, _checked(key), path)
+        return Blob(uri=self._uri(key), digest=digest, size_bytes=path.stat().st_size, media_type=media_type)
+
+    def put_tensors(self, key: str, tensors: Tensors, main: str) -> Blob:
+        """Store named arrays as safetensors; the blob's shape and dtype are those of `main`."""
+        blob = self.put_bytes(key, save({name: np.ascontiguousarray(t) for name, t in tensors.items()}), SAFETENSORS)
+        array = tensors[main]
+        return Blob(
+            uri=blob.uri,
+            digest=blob.digest,
+            size_bytes=blob.size_bytes,
+            media_type=SAFETENSORS,
+            shape=array.shape,
+            dtype=str(array.dtype),
+        )
+
+    def get_bytes(self, blob: Blob) -> bytes:
+        """The bytes of `blob`. Raises: BlobError if they are missing or not those of its digest."""
+        data = self._read(self.key_of(blob))
+        algorithm = blob.digest.partition(":")[0]
+        found = hashlib.sha256(data).hexdigest() if algorithm == "sha256" else xxhash.xxh3_128_hexdigest(data)
+        if f"{algorithm}:{found}" != blob.digest:
+            raise BlobError(f"{blob.uri}: digest is {algorithm}:{found}, not {blob.digest}")
+        return data
+
+    def get_tensors(self, blob: Blob) -> dict[str, NDArray[np.generic]]:
+        """The named arrays of `blob`. Raises: BlobError."""
+        return load(self.get_bytes(blob))
+
+    def get_file(self, blob: Blob, folder: Path) -> Path:
+        """A local file with the bytes of `blob`, checked: the object itself if the store is a folder, else a copy in `folder`.
+
+        Raises: BlobError.
+        """
+        key = self.key_of(blob)
+        path = self._local / key if self._local else folder / key.replace("/", "_")
+        if not self._local:
+            path.write_bytes(self._read(key))
+        if not path.is_file():
+            raise BlobError(f"{blob.uri}: not there")
+        found = file_digest(path, blob.digest.partition(":")[0])
+        if found != blob.digest:
+            raise BlobError(f"{blob.uri}: digest is {found}, not {blob.digest}")
+        return path
+
+    def put_manifest(self, request_hash: str, event: bytes) -> None:
+        """Remember the encoded event that answers a request: done work is announced again, never done twice."""
+        obstore.put(self._store, f"manifests/{_checked(request_hash)}", event)
+
+    def get_manifest(self, request_hash: str) -> bytes | None:
+        """The event that answered this request before, or None."""
+        try:
+            return obstore.get(self._store, f"manifests/{_checked(request_hash)}").bytes().to_bytes()
+        except FileNotFoundError:
+            return None
+
+    def key_of(self, blob: Blob) -> str:
+        """The blob's key. Raises: BlobError if its URI is outside this store."""
+        key = unquote(blob.uri.removeprefix(self.url + "/"))
+        if not blob.uri.startswith(self.url + "/") or not _KEY.fullmatch(key):
+            raise BlobError(f"{blob.uri}: outside {self.url}")
+        return key
+
+    def _read(self, key: str) -> bytes:
+        try:
+            return obstore.get(self._store, key).bytes().to_bytes()
+        except FileNotFoundError as error:
+            raise BlobError(f"{self.url}/{key}: not there") from error
+
+    def _uri(self, key: str) -> str:
+        return f"{self.url}/{quote(key)}"
+
+
+def job_key(job_id: str, kind: str, name: str) -> str:
+    """`jobs/J/segments/3-1.safetensors`: the key of a job's object. `name` holds index and attempt."""
+    return _checked(f"jobs/{job_id}/{kind}/{name}")
+
+
+def file_digest(path: Path, algorithm: str) -> str:
+    """`xxh3:...` or `sha256:...` of a file, read in chunks."""
+    digest = hashlib.sha256() if algorithm == "sha256" else xxhash.xxh3_128()
+    with path.open("rb") as file:
+        while chunk := file.read(_CHUNK):
+            digest.update(chunk)
+    return f"{algorithm}:{digest.hexdigest()}"
+
+
+def _checked(key: str) -> str:
+    if not _KEY.fullmatch(key) or ".." in key:
+        raise ValueError(f"not an object key: {key!r}")
+    return key

@@ -1,0 +1,1 @@
+"""The contracts of the line: records, topics, Avro, headers, ClickHouse tables."""

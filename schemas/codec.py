@@ -1,0 +1,139 @@
+"""Records to bytes and back: Avro in Confluent wire format (0x00, big-endian schema id, body).
+
+Schema ids come from `ids.lock`, so no registry is needed; the same ids can be imported into one. A record is written with
+the newest version of its schema and read with whichever it was written with, resolved to the newest.
+"""
+
+import io
+import re
+import struct
+from dataclasses import fields, replace
+from functools import cache
+from typing import Any, TypeVar, cast
+
+import fastavro
+import msgspec
+import xxhash
+
+from schemas.errors import BadInputError
+from schemas.ids import Version, parsed_schema, versions
+from schemas.records import PromptSubmitted, Shot
+from schemas.topics import EVENTS, Event
+
+T = TypeVar("T", bound=Event)
+_HEADER = struct.Struct(">bI")
+_TYPES: dict[str, type[Event]] = {event.__name__: event for event in EVENTS}
+_PATH = re.compile(r"(?P<rule>.*?)(?: - at `\$\.?(?P<path>.*)`)?$", re.DOTALL)
+
+
+def encode(event: Event) -> bytes:
+    """The event in Confluent framing. Raises: ValueError or TypeError if a field has the wrong type (a bug of the caller)."""
+    version = _newest(type(event).__name__)
+    out = io.BytesIO()
+    out.write(_HEADER.pack(0, version.id))
+    fastavro.schemaless_writer(out, parsed_schema(version), msgspec.to_builtins(event), strict=True)
+    return out.getvalue()
+
+
+def decode(data: bytes) -> Event:
+    """The event in `data`. Raises: BadInputError naming what is wrong with the bytes."""
+    if len(data) < _HEADER.size or data[0] != 0:
+        raise BadInputError(field="value", rule="framing", message="neither Avro in Confluent framing nor JSON")
+    schema_id: int = _HEADER.unpack_from(data)[1]
+    version = _by_id().get(schema_id)
+    if version is None:
+        raise BadInputError(field="value", rule="schema_id", message=f"schema id {schema_id} is not in ids.lock")
+    body = io.BytesIO(data)
+    body.seek(_HEADER.size)
+    try:
+        fields_ = fastavro.schemaless_reader(body, parsed_schema(version), parsed_schema(_newest(version.record)))
+    except (ValueError, TypeError, EOFError, IndexError, KeyError, OverflowError, MemoryError, struct.error) as error:
+        raise BadInputError(
+            field="value", rule="avro", message=f"not a {version.record}: {error or 'ends too early'}"
+        ) from error
+    if body.read(1):
+        raise BadInputError(field="value", rule="avro", message=f"bytes left over after a {version.record}")
+    return cast(Event, _convert(cast(dict[str, Any], fields_), _TYPES[version.record]))
+
+
+def decode_prompt(data: bytes) -> Event:
+    """Like `decode`, but a JSON object is a PromptSubmitted: a producer with kcat is a producer."""
+    if data[:1] == b"\0":
+        return decode(data)
+    try:
+        raw: object = msgspec.json.decode(data)
+    except (msgspec.DecodeError, UnicodeDecodeError) as error:
+        raise BadInputError(field="value", rule="framing", message=f"neither Avro nor JSON: {error}") from error
+    if not isinstance(raw, dict):
+        raise BadInputError(field="value", rule="type", message="a prompt is a JSON object")
+    prompt = cast(dict[str, Any], raw)
+    _refuse_unknown(prompt, PromptSubmitted, "")
+    shots = prompt.get("shots")
+    for index, shot in enumerate(cast(list[object], shots) if isinstance(shots, list) else []):
+        if isinstance(shot, dict):
+            _refuse_unknown(cast(dict[str, Any], shot), Shot, f"shots[{index}].")
+    return cast(Event, _convert(prompt, PromptSubmitted))
+
+
+def to_json(event: Event) -> bytes:
+    """The event as one line of JSON, for people and programs on the command line."""
+    return msgspec.json.encode({"type": type(event).__name__, **msgspec.to_builtins(event)})
+
+
+def content_hash(prompt: PromptSubmitted) -> str:
+    """Equal for equal wishes, whenever they were submitted. XXH3-128, 32 hex digits."""
+    options = dict(sorted(prompt.engine_options.items()))
+    return xxhash.xxh3_128_hexdigest(encode(replace(prompt, submitted_us=0, engine_options=options)))
+
+
+def request_hash(request: Event) -> str:
+    """Names the work a request asks for: equal for the same request sent again, whenever that is. XXH3-128, 32 hex digits."""
+    fixed: dict[str, Any] = {"request_hash": "", "requested_us": 0}
+    return xxhash.xxh3_128_hexdigest(encode(replace(request, **fixed)))
+
+
+def sealed(request: T) -> T:
+    """The request with its `request_hash` filled in."""
+    fixed: dict[str, Any] = {"request_hash": request_hash(request)}
+    return replace(request, **fixed)
+
+
+def _convert(value: dict[str, Any], to: type[object]) -> object:
+    try:
+        return msgspec.convert(value, to)
+    except msgspec.ValidationError as error:
+        match = _PATH.match(str(error))
+        path = (match["path"] if match else None) or "value"
+        rule = match["rule"] if match else str(error)
+        missing = re.search(r"missing required field `(\w+)`", rule)
+        if missing:
+            path = missing[1] if path == "value" else f"{path}.{missing[1]}"
+        job_id = value.get("job_id")
+        raise BadInputError(
+            field=path,
+            rule="required" if missing else "type",
+            message=rule,
+            job_id=job_id if isinstance(job_id, str) else "",
+        ) from error
+
+
+def _refuse_unknown(value: dict[str, Any], record: type[PromptSubmitted | Shot], path: str) -> None:
+    unknown = sorted(set(value) - {f.name for f in fields(record)})
+    if unknown:
+        job_id = value.get("job_id")
+        raise BadInputError(
+            field=path + unknown[0],
+            rule="unknown_field",
+            message=f"a {record.__name__} has no such field",
+            job_id=job_id if isinstance(job_id, str) else "",
+        )
+
+
+@cache
+def _by_id() -> dict[int, Version]:
+    return {version.id: version for version in versions()}
+
+
+@cache
+def _newest(record: str) -> Version:
+    return max((v for v in versions() if v.record == record), key=lambda v: v.version)

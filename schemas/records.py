@@ -1,0 +1,714 @@
+"""Every record of the line, frozen. The `.avsc` files in `schemas/avro/` are the contract; a test holds the two together.
+
+Ids: `job_id` is the key of every topic. A *segment* is what an engine generates in one go, a *piece* is what is encoded
+from it. `attempt` counts up for every new request of the same segment, piece or assembly and never goes back, so
+`(job_id, segment, attempt)` names one try for ever.
+
+Units: `*_us` are microseconds; as points in time, since the Unix epoch (UTC). `frame` and `start_frame` are indices on the
+timeline of the finished video, from 0. Colour gains multiply 8-bit RGB, biases add to it.
+"""
+
+from dataclasses import dataclass, field
+from enum import StrEnum
+from typing import ClassVar
+
+
+class Transition(StrEnum):
+    """How a shot begins."""
+
+    CUT = "cut"
+    CONTINUOUS = "continuous"
+    DISSOLVE = "dissolve"
+
+
+class SeamKind(StrEnum):
+    """How a piece meets the one before it."""
+
+    FIRST = "first"
+    """Nothing before it."""
+    CONTINUOUS = "continuous"
+    """Both segments show the same frames in the overlap: align, then cross-fade."""
+    CUT = "cut"
+    """A new shot without overlap."""
+    DISSOLVE = "dissolve"
+    """The two segments show different shots in the overlap: cross-fade without aligning."""
+
+
+class Stage(StrEnum):
+    """Where a job is. The last three are final."""
+
+    GENERATING = "generating"
+    ASSEMBLING = "assembling"
+    CHECKING = "checking"
+    FINISHED = "finished"
+    FAILED = "failed"
+    CANCELLED = "cancelled"
+
+
+class Verdict(StrEnum):
+    """What a gate asks for, from mildest to worst."""
+
+    PASS = "pass"
+    REENCODE = "reencode"
+    REGENERATE = "regenerate"
+    QUARANTINE = "quarantine"
+
+
+class FailureKind(StrEnum):
+    """Why a segment failed."""
+
+    DEVICE_LOST = "device_lost"
+    OUT_OF_MEMORY = "out_of_memory"
+    TIMEOUT = "timeout"
+    CRASHED = "crashed"
+    NAN = "nan"
+    BLACK = "black"
+    FROZEN = "frozen"
+    WRONG_FRAME_COUNT = "wrong_frame_count"
+    STATE_MISSING = "state_missing"
+    ENGINE = "engine"
+
+
+# --- values inside records -------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Blob:
+    """A pointer to an object in the store: pixels and tensors never enter Kafka."""
+
+    uri: str
+    """Absolute, inside the store: `file:///.../objects/jobs/J/...` or `s3://bucket/...`."""
+    digest: str
+    """`xxh3:<32 hex>` (XXH3-128) or `sha256:<64 hex>` of the bytes."""
+    size_bytes: int
+    media_type: str
+    shape: tuple[int, ...] = ()
+    """Of the main tensor, where there is one."""
+    dtype: str = ""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class VideoFormat:
+    """Picture size and exact frame rate."""
+
+    width: int
+    height: int
+    fps_num: int
+    fps_den: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Shot:
+    """One shot of a storyboard as its producer wrote it."""
+
+    prompt: str
+    seconds: float | None = None
+    """None: an equal share of the job's duration."""
+    camera: str | None = None
+    transition: str = "cut"
+    """How this shot begins: `cut`, `continuous` or `dissolve`."""
+    seed: int | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Instruction:
+    """A shot's text, parsed. Empty fields were not found in the text; `parsed` is False if the deadline passed."""
+
+    text: str
+    subject: str = ""
+    action: str = ""
+    setting: str = ""
+    camera: str = ""
+    light: str = ""
+    pace: str = ""
+    parsed: bool = True
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Lint:
+    """A remark on a prompt: the job runs all the same."""
+
+    shot: int
+    code: str
+    message: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PlannedShot:
+    """A shot placed on the timeline: it is seen from `start_frame` on."""
+
+    shot: int
+    start_frame: int
+    frames: int
+    transition: Transition
+    seed: int
+    instruction: Instruction
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SegmentPlan:
+    """Segment i covers [start_frame, start_frame + frames); its piece leaves out the last `tail_overlap` frames.
+
+    The first `head_overlap` frames are also the tail overlap of segment i - 1.
+    """
+
+    start_frame: int
+    frames: int
+    head_overlap: int
+    tail_overlap: int
+    seam: SeamKind
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Encode:
+    """How pieces are encoded: one set of parameters for all pieces of a job, or they do not join by copying."""
+
+    codec: str = "h264"
+    crf: float = 18.0
+    preset: str = "veryfast"
+    gop_frames: int = 24
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Correction:
+    """What was done to a segment so that it matches the first segment of its shot.
+
+    `corrected = gain * pixel + bias` per RGB channel, then moved by (shift_x_px, shift_y_px), `offset_frames` later.
+    """
+
+    gain: tuple[float, ...] = (1.0, 1.0, 1.0)
+    bias: tuple[float, ...] = (0.0, 0.0, 0.0)
+    shift_x_px: float = 0.0
+    shift_y_px: float = 0.0
+    offset_frames: int = 0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Seam:
+    """What was measured where two pieces meet. Offset, shift and gain are those of the new segment against the corrected one before it."""
+
+    kind: SeamKind
+    overlap_frames: int
+    offset_frames: int = 0
+    offset_margin_db: float = 0.0
+    """PSNR of the best temporal offset above the second best."""
+    shift_x_px: float = 0.0
+    shift_y_px: float = 0.0
+    gain: float = 1.0
+    """Mean over the channels."""
+    psnr_before_db: float = 0.0
+    psnr_after_db: float = 0.0
+    sharpness_ratio: float = 1.0
+    """Laplacian variance of the blended frames over that of their neighbours."""
+    luma_jump_ratio: float = 0.0
+    """|second difference of mean luma| at the seam over the median of its neighbourhood."""
+    warp_error_ratio: float = 0.0
+    score: float = 1.0
+    """1 is invisible, 0 is at the limit of rejection."""
+    blend: str = "none"
+    """`fade`, `cut` or `none`."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Finding:
+    """One measured fact that a gate has an opinion on."""
+
+    gate: str
+    verdict: Verdict
+    """PASS: a warning only."""
+    frame: int
+    """On the job's timeline; -1: the whole."""
+    value: float
+    limit: float
+    detail: str = ""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Scores:
+    """Per-frame scores, summed up. PSNR in dB on luma, infinite values capped at 100."""
+
+    frames: int
+    psnr_y_mean: float
+    psnr_y_p1: float
+    psnr_y_min: float
+    ssim_mean: float
+    vmaf_mean: float
+    vmaf_p1: float
+    vmaf_min: float
+    vmaf_worst_second: float
+    vmaf_model: str
+    """Scores of different models do not compare."""
+    libvmaf_version: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Track:
+    """One track of a finished file."""
+
+    kind: str
+    codec: str
+    duration_us: int
+    samples: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PieceRef:
+    """A checked piece, as the assembler needs it."""
+
+    piece: int
+    start_frame: int
+    frames: int
+    video: Blob
+    decoder_config: str
+    """xxh3 of the avcC or hvcC bytes: all pieces of a video have the same."""
+
+
+# --- events ----------------------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PromptSubmitted:
+    """A producer's wish. Only `job_id` and `text` or `shots` are required; JSON on the topic is as good as Avro."""
+
+    topic: ClassVar[str] = "longtake.prompts.v1"
+    job_id: str
+    text: str = ""
+    shots: tuple[Shot, ...] = ()
+    """A storyboard; then `text` is its title."""
+    negative: tuple[str, ...] = ()
+    """What must not be seen."""
+    engine: str = "animatic"
+    engine_options: dict[str, str] = field(default_factory=dict)
+    width: int = 640
+    height: int = 360
+    fps: float = 24.0
+    """23.976, 29.97 and 59.94 mean 24000/1001, 30000/1001 and 60000/1001."""
+    duration_s: float | None = None
+    """None: the sum of the shots, or 12 s."""
+    seed: int = 0
+    tenant: str = "default"
+    submitted_us: int = 0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PromptRefused:
+    """A prompt that will not run. The original bytes are on the dead-letter topic."""
+
+    topic: ClassVar[str] = "longtake.prompts.refused.v1"
+    job_id: str
+    field: str
+    rule: str
+    message: str
+    content_hash: str
+    refused_us: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CancelRequested:
+    """Stop a job. Without effect on a finished one."""
+
+    topic: ClassVar[str] = "longtake.control.v1"
+    job_id: str
+    reason: str = ""
+    requested_us: int = 0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RetryRequested:
+    """Run a failed or cancelled job again from a segment on (0: from the start)."""
+
+    topic: ClassVar[str] = "longtake.control.v1"
+    job_id: str
+    from_segment: int = 0
+    requested_us: int = 0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SegmentRequested:
+    """Generate frames [start_frame, start_frame + frames) from the latents of the segments before."""
+
+    topic: ClassVar[str] = "longtake.segments.requested.v1"
+    job_id: str
+    segment: int
+    attempt: int
+    request_hash: str
+    variation: int
+    """Counts rejections by seam or gate: part of the seed, so that a rejected segment comes out different.
+    A retry after a crash has the same variation and gives the same bits."""
+    engine: str
+    engine_options: dict[str, str]
+    format: VideoFormat
+    start_frame: int
+    frames: int
+    head_overlap: int
+    tail_overlap: int
+    shots: tuple[PlannedShot, ...]
+    """Frame f shows the last of these with `start_frame <= f`."""
+    negative: tuple[str, ...]
+    seed: int
+    latent_ref: tuple[Blob, ...]
+    """Latents of the segments before this one, in order, as many as the engine needs; empty for segment 0."""
+    requested_us: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SegmentGenerated:
+    """A segment is in the store. `frames` holds `frames` [T, H, W, 3] uint8 RGB, `generated_us` [T] and `decoded_us` [T] int64."""
+
+    topic: ClassVar[str] = "longtake.segments.v1"
+    job_id: str
+    segment: int
+    attempt: int
+    request_hash: str
+    start_frame: int
+    engine: str
+    engine_version: str
+    latents: Blob
+    frames: Blob
+    restored: bool
+    """The engine state came from the references, not from the memory of the worker."""
+    started_us: int
+    finished_us: int
+    denoise_us: int
+    decode_us: int
+    store_us: int
+    worker: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SegmentFailed:
+    """A segment that was tried and did not come out."""
+
+    topic: ClassVar[str] = "longtake.segments.v1"
+    job_id: str
+    segment: int
+    attempt: int
+    request_hash: str
+    kind: FailureKind
+    reason: str
+    retryable: bool
+    engine: str
+    engine_version: str
+    failed_us: int
+    worker: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PieceRequested:
+    """Stitch and encode a piece: frames [start_frame, start_frame + frames) of the timeline."""
+
+    topic: ClassVar[str] = "longtake.pieces.requested.v1"
+    job_id: str
+    piece: int
+    attempt: int
+    request_hash: str
+    format: VideoFormat
+    start_frame: int
+    frames: int
+    head_overlap: int
+    tail_overlap: int
+    seam: SeamKind
+    segment_frames: Blob
+    """Of segment i: `head_overlap` frames, the body, `tail_overlap` frames."""
+    previous_frames: Blob | None
+    """Of segment i - 1, whose last `head_overlap` frames are the overlap."""
+    previous_correction: Correction
+    """What piece i - 1 was corrected by."""
+    encode: Encode
+    requested_us: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PieceStitched:
+    """An encoded piece and its lossless reference, frame by frame the same pictures."""
+
+    topic: ClassVar[str] = "longtake.pieces.v1"
+    job_id: str
+    piece: int
+    attempt: int
+    request_hash: str
+    format: VideoFormat
+    start_frame: int
+    frames: int
+    video: Blob
+    reference: Blob
+    """`reference_head_context` frames, the piece's frames, `reference_tail_context` frames: context for VMAF's motion."""
+    reference_head_context: int
+    reference_tail_context: int
+    decoder_config: str
+    seam: Seam
+    correction: Correction
+    encode: Encode
+    generated_us: tuple[int, ...]
+    decoded_us: tuple[int, ...]
+    encoded_us: tuple[int, ...]
+    started_us: int
+    finished_us: int
+    worker: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SeamRejected:
+    """The segment cannot be joined to the one before: it has to be generated again."""
+
+    topic: ClassVar[str] = "longtake.pieces.v1"
+    job_id: str
+    piece: int
+    attempt: int
+    request_hash: str
+    reason: str
+    seam: Seam
+    rejected_us: int
+    worker: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PieceChecked:
+    """The verdict on a piece; its rows are in ClickHouse."""
+
+    topic: ClassVar[str] = "longtake.pieces.checked.v1"
+    job_id: str
+    piece: int
+    attempt: int
+    request_hash: str
+    """Of the piece's request."""
+    verdict: Verdict
+    findings: tuple[Finding, ...]
+    scores: Scores
+    checked_us: int
+    worker: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class AssemblyRequested:
+    """Join pieces by copying."""
+
+    topic: ClassVar[str] = "longtake.assemblies.requested.v1"
+    job_id: str
+    attempt: int
+    request_hash: str
+    format: VideoFormat
+    frames: int
+    pieces: tuple[PieceRef, ...]
+    requested_us: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class VideoAssembled:
+    """The whole video is in the store, not yet checked."""
+
+    topic: ClassVar[str] = "longtake.videos.v1"
+    job_id: str
+    attempt: int
+    request_hash: str
+    format: VideoFormat
+    frames: int
+    duration_us: int
+    video: Blob
+    """`digest` is the sha256 of the file."""
+    tracks: tuple[Track, ...]
+    piece_starts: tuple[int, ...]
+    """First frame of every piece."""
+    gop_frames: int
+    started_us: int
+    finished_us: int
+    worker: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class VideoChecked:
+    """The verdict on a whole video."""
+
+    topic: ClassVar[str] = "longtake.videos.checked.v1"
+    job_id: str
+    attempt: int
+    request_hash: str
+    """Of the assembly's request."""
+    verdict: Verdict
+    findings: tuple[Finding, ...]
+    checked_us: int
+    worker: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class VideoFinished:
+    """A finished, gated video: what downstream services subscribe to. Exactly one per job."""
+
+    topic: ClassVar[str] = "longtake.videos.finished.v1"
+    job_id: str
+    content_hash: str
+    tenant: str
+    verdict: Verdict
+    warnings: tuple[Finding, ...]
+    video: Blob
+    format: VideoFormat
+    frames: int
+    duration_us: int
+    tracks: tuple[Track, ...]
+    scores: Scores
+    seams: tuple[Seam, ...]
+    """One per piece."""
+    engine: str
+    engine_version: str
+    attempts: int
+    """Requests of segments beyond the first of each."""
+    submitted_us: int
+    finished_us: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class JobChanged:
+    """The last state of a job, for consoles and joins. Absolute values: a missed one is corrected by the next."""
+
+    topic: ClassVar[str] = "longtake.jobs.v1"
+    job_id: str
+    tenant: str
+    content_hash: str
+    stage: Stage
+    reason: str
+    title: str
+    engine: str
+    format: VideoFormat
+    frames: int
+    segments: int
+    segments_generated: int
+    pieces_stitched: int
+    pieces_checked: int
+    attempts: int
+    """Requests of segments beyond the first of each."""
+    lint: tuple[Lint, ...]
+    video: Blob | None
+    submitted_us: int
+    changed_us: int
+
+
+# --- the director's table --------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Plan:
+    """What a job was cut into, fixed when it is accepted."""
+
+    title: str
+    format: VideoFormat
+    frames: int
+    engine: str
+    engine_options: dict[str, str]
+    state_segments: int
+    """How many earlier segments' latents the engine resumes from; 0: all."""
+    seed: int
+    negative: tuple[str, ...]
+    shots: tuple[PlannedShot, ...]
+    segments: tuple[SegmentPlan, ...]
+    encode: Encode
+    lint: tuple[Lint, ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SegmentState:
+    """One segment of a job: what was asked and what came back."""
+
+    attempt: int = 0
+    """Of the newest request; 0: none yet."""
+    failures: int = 0
+    variation: int = 0
+    latents: Blob | None = None
+    frames: Blob | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PieceState:
+    """One piece of a job."""
+
+    attempt: int = 0
+    reencodes: int = 0
+    video: Blob | None = None
+    decoder_config: str = ""
+    correction: Correction = Correction()
+    seam: Seam | None = None
+    checked: bool = False
+    scores: Scores | None = None
+    warnings: tuple[Finding, ...] = ()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class AssemblyState:
+    """The assembly of a job."""
+
+    attempt: int = 0
+    video: Blob | None = None
+    tracks: tuple[Track, ...] = ()
+    duration_us: int = 0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class JobState:
+    """A row of the director's table. A final job keeps no plan, segments or pieces."""
+
+    topic: ClassVar[str] = "longtake.jobs.state.v1"
+    job_id: str
+    tenant: str
+    content_hash: str
+    traceparent: str
+    stage: Stage
+    reason: str
+    plan: Plan | None
+    segments: tuple[SegmentState, ...]
+    pieces: tuple[PieceState, ...]
+    assembly: AssemblyState
+    engine_version: str
+    reworks: int
+    """Regenerations asked for by seams and gates."""
+    attempts: int
+    submitted_us: int
+    changed_us: int
+    """Time of the last progress: the scan looks for old ones."""
+    rescanned_us: int
+    """When the scan last sent the outstanding requests again."""
+
+
+# --- derived streams -------------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class JobProgress:
+    """How far a job is, with an estimate. Derived: may be late, never decides anything."""
+
+    topic: ClassVar[str] = "longtake.progress.v1"
+    job_id: str
+    stage: Stage
+    frames: int
+    frames_generated: int
+    frames_checked: int
+    generate_fps: float
+    """Over the job's generated segments."""
+    remaining_s: float | None
+    updated_us: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class EngineBaseline:
+    """Speed and failures of one engine version, over all that the stream has seen."""
+
+    topic: ClassVar[str] = "longtake.baselines.v1"
+    engine: str
+    engine_version: str
+    segments: int
+    failures: int
+    failure_rate: float
+    frames: int
+    busy_us: int
+    fps: float
+    updated_us: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LineThroughput:
+    """What the line made in one minute."""
+
+    topic: ClassVar[str] = "longtake.baselines.v1"
+    minute_us: int
+    frames: int
+    segments: int
+    videos: int
+    updated_us: int
