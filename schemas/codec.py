@@ -53,7 +53,7 @@ def decode(data: bytes) -> Event:
         ) from error
     if body.read(1):
         raise BadInputError(field="value", rule="avro", message=f"bytes left over after a {version.record}")
-    return cast(Event, _convert(cast(dict[str, Any], fields_), _TYPES[version.record]))
+    return cast("Event", _convert(cast("dict[str, Any]", fields_), _TYPES[version.record]))
 
 
 def decode_prompt(data: bytes) -> Event:
@@ -66,13 +66,13 @@ def decode_prompt(data: bytes) -> Event:
         raise BadInputError(field="value", rule="framing", message=f"neither Avro nor JSON: {error}") from error
     if not isinstance(raw, dict):
         raise BadInputError(field="value", rule="type", message="a prompt is a JSON object")
-    prompt = cast(dict[str, Any], raw)
+    prompt = cast("dict[str, Any]", raw)
     _refuse_unknown(prompt, PromptSubmitted, "")
     shots = prompt.get("shots")
-    for index, shot in enumerate(cast(list[object], shots) if isinstance(shots, list) else []):
+    for index, shot in enumerate(cast("list[object]", shots) if isinstance(shots, list) else []):
         if isinstance(shot, dict):
-            _refuse_unknown(cast(dict[str, Any], shot), Shot, f"shots[{index}].")
-    return cast(Event, _convert(prompt, PromptSubmitted))
+            _refuse_unknown(cast("dict[str, Any]", shot), Shot, f"shots[{index}].")
+    return cast("Event", _convert(prompt, PromptSubmitted))
 
 
 def to_json(event: Event) -> bytes:

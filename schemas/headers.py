@@ -13,13 +13,13 @@ _TRACEPARENT = re.compile(r"00-([0-9a-f]{32})-([0-9a-f]{16})-[0-9a-f]{2}")
 
 def trace_root(seed: str) -> str:
     """A sampled traceparent for a job whose producer sent none: the same for the same seed."""
-    return f"00-{xxhash.xxh3_128_hexdigest(seed)}-{xxhash.xxh3_64_hexdigest(seed)}-01"
+    return f"00-{xxhash.xxh3_128_hexdigest(seed.encode())}-{xxhash.xxh3_64_hexdigest(seed.encode())}-01"
 
 
 def trace_child(traceparent: str, span_seed: str) -> str:
     """The same trace with a span id of its own."""
     version, trace, _, flags = traceparent.split("-")
-    return f"{version}-{trace}-{xxhash.xxh3_64_hexdigest(span_seed)}-{flags}"
+    return f"{version}-{trace}-{xxhash.xxh3_64_hexdigest(span_seed.encode())}-{flags}"
 
 
 def trace_id(traceparent: str) -> str:

@@ -49,12 +49,12 @@ def versions() -> tuple[Version, ...]:
 def parsed_schema(version: Version) -> dict[str, Any]:
     """The schema as fastavro wants it."""
     schema = fastavro.parse_schema(json.loads(version.path.read_text()), named_schemas={})
-    return typing.cast(dict[str, Any], schema)
+    return typing.cast("dict[str, Any]", schema)
 
 
 def schema_of(record: type[object]) -> dict[str, Any]:
     """The Avro schema that says what the frozen record says."""
-    return typing.cast(dict[str, Any], _avro(record, set()))
+    return typing.cast("dict[str, Any]", _avro(record, set()))
 
 
 def fingerprint(schema: dict[str, Any]) -> str:
@@ -68,7 +68,7 @@ def _avro(kind: Any, seen: set[str]) -> Any:
     if isinstance(kind, type) and issubclass(kind, StrEnum):
         return "string"
     if is_dataclass(kind):
-        return _record(typing.cast(type[object], kind), seen)
+        return _record(typing.cast("type[object]", kind), seen)
     arguments = typing.get_args(kind)
     match typing.get_origin(kind):
         case origin if origin is tuple:
@@ -90,12 +90,12 @@ def _record(record: type[object], seen: set[str]) -> Any:
     schema: dict[str, Any] = {"type": "record", "name": record.__name__, "namespace": "longtake"}
     schema["doc"] = (record.__doc__ or "").split("\n\n")[0].strip()
     schema["fields"] = []
-    for field in fields(typing.cast(Any, record)):
+    for field in fields(typing.cast("Any", record)):
         entry: dict[str, Any] = {"name": field.name, "type": _avro(hints[field.name], seen)}
         if field.default_factory is not MISSING:
             entry["default"] = {}
         elif isinstance(field.default, tuple):
-            entry["default"] = list(typing.cast(tuple[object, ...], field.default))
+            entry["default"] = list(typing.cast("tuple[object, ...]", field.default))
         elif field.default is not MISSING and not is_dataclass(field.default):
             entry["default"] = field.default
         schema["fields"].append(entry)

@@ -48,7 +48,7 @@ class Stage(StrEnum):
 class Verdict(StrEnum):
     """What a gate asks for, from mildest to worst."""
 
-    PASS = "pass"
+    PASS = "pass"  # noqa: S105 (a verdict, not a password)
     REENCODE = "reencode"
     REGENERATE = "regenerate"
     QUARANTINE = "quarantine"
