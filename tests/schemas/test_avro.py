@@ -12,6 +12,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from schemas import describe
 from schemas import records as r
 from schemas.codec import content_hash, decode, decode_prompt, encode, request_hash, sealed, to_json
 from schemas.errors import BadInputError
@@ -137,3 +138,7 @@ def test_a_request_sent_again_has_the_same_hash_and_another_attempt_has_not() ->
     once = sealed(request)
     assert sealed(replace(once, requested_us=7)).request_hash == once.request_hash == request_hash(once)
     assert sealed(replace(once, attempt=99)).request_hash != once.request_hash
+
+
+def test_the_events_page_is_written_from_the_records() -> None:
+    assert describe.PAGE.read_text() == describe.page(), "run: python -m schemas.describe"
