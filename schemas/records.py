@@ -343,7 +343,7 @@ class SegmentRequested:
     head_overlap: int
     tail_overlap: int
     shots: tuple[PlannedShot, ...]
-    """Frame f shows the last of these with `start_frame <= f`."""
+    """Frame f shows the last of these with `start_frame <= f`. A continuous one comes with the shot it grows out of before it."""
     negative: tuple[str, ...]
     seed: int
     latent_ref: tuple[Blob, ...]
