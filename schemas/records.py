@@ -611,6 +611,7 @@ class SegmentState:
     attempt: int = 0
     """Of the newest request; 0: none yet."""
     failures: int = 0
+    """Times it failed or its seam was rejected, since the job was submitted or retried."""
     variation: int = 0
     latents: Blob | None = None
     frames: Blob | None = None
@@ -639,11 +640,17 @@ class AssemblyState:
     video: Blob | None = None
     tracks: tuple[Track, ...] = ()
     duration_us: int = 0
+    checked: bool = False
+    """The verdict may be read before the video it is about: they come from different topics."""
+    warnings: tuple[Finding, ...] = ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class JobState:
-    """A row of the director's table. A final job keeps no plan, segments or pieces."""
+    """A row of the director's table.
+
+    A finished job keeps no segments, pieces or shots. A failed or cancelled one keeps all, so that it can be retried.
+    """
 
     topic: ClassVar[str] = "longtake.jobs.state.v1"
     job_id: str
@@ -658,7 +665,7 @@ class JobState:
     assembly: AssemblyState
     engine_version: str
     reworks: int
-    """Regenerations asked for by seams and gates."""
+    """Times a gate has sent the job back, since it was submitted or retried."""
     attempts: int
     submitted_us: int
     changed_us: int
