@@ -1,0 +1,79 @@
+"""Names of the transformer's tensors in the checkpoints one can get, to the original's names that this engine uses."""
+
+import re
+from collections.abc import Mapping
+from typing import TypeVar
+
+Value = TypeVar("Value")
+
+_WRAPPERS = ("model.", "_fsdp_wrapped_module.", "module.")
+_FROM_DIFFUSERS = (
+    (r"condition_embedder\.time_embedder\.linear_1\.", "time_embedding.0."),
+    (r"condition_embedder\.time_embedder\.linear_2\.", "time_embedding.2."),
+    (r"condition_embedder\.text_embedder\.linear_1\.", "text_embedding.0."),
+    (r"condition_embedder\.text_embedder\.linear_2\.", "text_embedding.2."),
+    (r"condition_embedder\.time_proj\.", "time_projection.1."),
+    (r"condition_embedder\.image_embedder\.norm1\.", "img_emb.proj.0."),
+    (r"condition_embedder\.image_embedder\.ff\.net\.0\.proj\.", "img_emb.proj.1."),
+    (r"condition_embedder\.image_embedder\.ff\.net\.2\.", "img_emb.proj.3."),
+    (r"condition_embedder\.image_embedder\.norm2\.", "img_emb.proj.4."),
+    (r"(blocks\.\d+)\.scale_shift_table", r"\1.modulation"),
+    (r"scale_shift_table", "head.modulation"),
+    (r"proj_out\.", "head.head."),
+    (r"(blocks\.\d+)\.attn1\.", r"\1.self_attn."),
+    (r"(blocks\.\d+)\.attn2\.", r"\1.cross_attn."),
+    (r"(blocks\.\d+)\.ffn\.net\.0\.proj\.", r"\1.ffn.0."),
+    (r"(blocks\.\d+)\.ffn\.net\.2\.", r"\1.ffn.2."),
+    # diffusers numbers the norms in order of use, the original by kind: only the affine one has weights.
+    (r"(blocks\.\d+)\.norm2\.", r"\1.norm3."),
+    (r"(patch_embedding\.)", r"\1"),
+)
+_ATTENTION = {
+    "to_q": "q",
+    "to_k": "k",
+    "to_v": "v",
+    "to_out.0": "o",
+    "add_k_proj": "k_img",
+    "add_v_proj": "v_img",
+    "norm_added_k": "norm_k_img",
+    "norm_q": "norm_q",
+    "norm_k": "norm_k",
+}
+
+
+def original_names(tensors: Mapping[str, Value]) -> dict[str, Value]:
+    """The tensors under the original's names, whichever layout they came in: Wan, diffusers, Self-Forcing or LongLive.
+
+    Raises: ValueError if two tensors end up under one name.
+    """
+    bare = {_unwrapped(name): value for name, value in tensors.items()}
+    diffusers = any(name.startswith("condition_embedder.") for name in bare)
+    named = {(_from_diffusers(name) if diffusers else name): value for name, value in bare.items()}
+    if len(named) != len(tensors):
+        raise ValueError("two tensors of the checkpoint have the same name")
+    return named
+
+
+def _unwrapped(name: str) -> str:
+    changed = True
+    while changed:
+        changed = False
+        for wrapper in _WRAPPERS:
+            if name.startswith(wrapper):
+                name, changed = name.removeprefix(wrapper), True
+            elif f".{wrapper}" in name:
+                name, changed = name.replace(f".{wrapper}", "."), True
+    return name
+
+
+def _from_diffusers(name: str) -> str:
+    for pattern, replacement in _FROM_DIFFUSERS:
+        name, count = re.subn(f"^{pattern}", replacement, name)
+        if count:
+            break
+    head, dot, rest = name.partition("_attn.")
+    if dot:
+        for theirs, ours in _ATTENTION.items():
+            if rest.startswith(f"{theirs}."):
+                return f"{head}{dot}{ours}.{rest.removeprefix(f'{theirs}.')}"
+    return name
