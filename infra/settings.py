@@ -1,6 +1,7 @@
 """The one configuration record: built once by `main()`, from `LONGTAKE_*` environment variables, and passed down."""
 
 from pathlib import Path
+from typing import Literal
 
 from pydantic import Field, SecretStr
 from pydantic_settings import BaseSettings, SettingsConfigDict
@@ -34,6 +35,10 @@ class Settings(BaseSettings):
     """Of every topic."""
     replication: int = 1
     session_timeout_ms: int = 20_000
+    """Longer than a broker's restart, or static members are fenced by it."""
+    max_poll_interval_ms: int = 300_000
+    group_protocol: Literal["classic", "consumer"] = "classic"
+    """Of the workers' groups; `consumer` is KIP-848, where the broker sets the session's length."""
     watchdog_s: float = 15.0
     """A loop that has not turned for this long ends its process."""
     scan_s: float = 30.0

@@ -8,6 +8,8 @@ import xxhash
 from schemas.topics import Event
 
 Headers = tuple[tuple[str, bytes], ...]
+RawHeaders = tuple[tuple[str, bytes | None], ...]
+"""As they come from other producers: Kafka knows headers without a value."""
 _TRACEPARENT = re.compile(r"00-([0-9a-f]{32})-([0-9a-f]{16})-[0-9a-f]{2}")
 
 
@@ -27,10 +29,10 @@ def trace_id(traceparent: str) -> str:
     return traceparent.split("-")[1]
 
 
-def traceparent_of(headers: Headers, *, otherwise: str) -> str:
+def traceparent_of(headers: RawHeaders, *, otherwise: str) -> str:
     """The traceparent in the headers; if there is none or it breaks the W3C rule, the root of seed `otherwise`."""
     for name, value in headers:
-        match = _TRACEPARENT.fullmatch(value.decode("latin-1")) if name == "traceparent" else None
+        match = _TRACEPARENT.fullmatch(value.decode("latin-1")) if value and name == "traceparent" else None
         if match and set(match[1]) != {"0"} and set(match[2]) != {"0"}:
             return match[0]
     return trace_root(otherwise)

@@ -1,0 +1,167 @@
+"""How every Kafka client is configured. The numbers were measured: docs/architecture.md, "Kafka clients"."""
+
+import logging
+from dataclasses import dataclass
+from typing import Any
+
+from confluent_kafka import Consumer, Producer
+from confluent_kafka import Message as Record
+from confluent_kafka.admin import AdminClient
+
+from infra.bus.errors import FatalClientError
+from infra.bus.message import Message
+from infra.settings import Settings
+
+MAX_RECORD_BYTES = 4 << 20
+MAX_DEAD_LETTER_BYTES = 2 * MAX_RECORD_BYTES
+"""A dead letter is a whole record and says why."""
+TRANSACTION_TIMEOUT_MS = 15_000
+"""A transaction is open for milliseconds. One that a lost node left open holds its readers up for this long."""
+
+Config = dict[str, Any]
+log = logging.getLogger(__name__)
+_librdkafka = logging.getLogger("librdkafka")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Member:
+    """One worker's place on the bus. The slot is stable, so that its restart takes over what it held before."""
+
+    role: str
+    topics: tuple[str, ...]
+    slot: int = 0
+
+    @property
+    def group(self) -> str:
+        """The consumer group of the role."""
+        return f"longtake.{self.role}"
+
+    @property
+    def name(self) -> str:
+        """Group instance id, transactional id and client id: there is one process of this name."""
+        return f"{self.group}-{self.slot}"
+
+    @property
+    def source(self) -> str:
+        """`ce_source` of what it produces."""
+        return f"longtake/{self.role}"
+
+
+def worker_consumer(settings: Settings, member: Member) -> Consumer:
+    """A member of a workers' group: others keep their partitions when it comes or goes."""
+    config = _member(settings, member)
+    if settings.group_protocol == "consumer":
+        return _consumer(config | {"group.protocol": "consumer", "group.remote.assignor": "uniform"})
+    return _consumer(config | _session(settings) | {"partition.assignment.strategy": "cooperative-sticky"})
+
+
+def table_consumer(settings: Settings, member: Member) -> Consumer:
+    """A member of the director's group: `range`, so that it gets the same partition numbers of every topic."""
+    return _consumer(_member(settings, member) | _session(settings) | {"partition.assignment.strategy": "range"})
+
+
+def lone_consumer(settings: Settings, client: str) -> Consumer:
+    """A reader outside every group: it is told what to read and commits nothing."""
+    return _consumer(_reading(settings, client) | {"group.id": client})
+
+
+def transactional_producer(settings: Settings, member: Member) -> Producer:
+    """The producer of a slot: a new one of the same name fences the old one and settles its transaction."""
+    config = _producing(settings, member.name)
+    config |= {"transactional.id": member.name, "transaction.timeout.ms": TRANSACTION_TIMEOUT_MS}
+    return Producer(config, logger=_librdkafka)
+
+
+def plain_producer(settings: Settings, client: str) -> Producer:
+    """An idempotent producer, for programs that only write."""
+    return Producer(_producing(settings, client), logger=_librdkafka)
+
+
+def admin(settings: Settings) -> AdminClient:
+    """For topics and offsets."""
+    return AdminClient(_connecting(settings, "longtake.admin"), logger=_librdkafka)
+
+
+def message_of(record: Record) -> Message:
+    """The record as the product knows it."""
+    return Message(
+        topic=record.topic() or "",
+        partition=record.partition() or 0,
+        offset=record.offset() or 0,
+        key=record.key(),
+        value=record.value(),
+        headers=tuple(_headers(record)),
+        timestamp_us=record.timestamp()[1] * 1000,
+    )
+
+
+def check_fatal(record: Record) -> None:
+    """Raises: FatalClientError. A fatal consumer tells so in a message whose error does not call itself fatal."""
+    error = record.error()
+    if error and (error.fatal() or error.code() == error._FATAL):  # pyright: ignore[reportPrivateUsage] (its public name)
+        raise FatalClientError(
+            f"the consumer is dead for good: {error.str()}. Either another process runs in this slot, or the broker "
+            "was away for longer than session_timeout_ms; a restart is the cure"
+        )
+
+
+def _headers(record: Record) -> list[tuple[str, bytes | None]]:
+    headers = record.headers() or []
+    pairs = headers.items() if isinstance(headers, dict) else headers
+    return [(name, value.encode() if isinstance(value, str) else value) for name, value in pairs]
+
+
+def _consumer(config: Config) -> Consumer:
+    return Consumer(config, logger=_librdkafka)
+
+
+def _connecting(settings: Settings, client: str) -> Config:
+    if not settings.kafka:
+        raise ValueError("settings.kafka is empty: no broker to connect to")
+    return {
+        "bootstrap.servers": settings.kafka,
+        "client.id": client,
+        "error_cb": _log_error,
+        "retry.backoff.ms": 5,
+        # The default of 10 s adds up with a broker's restart to more than a session.
+        "reconnect.backoff.max.ms": 1000,
+    }
+
+
+def _reading(settings: Settings, client: str) -> Config:
+    return _connecting(settings, client) | {
+        "isolation.level": "read_committed",
+        "auto.offset.reset": "earliest",
+        "enable.auto.commit": False,
+        "enable.auto.offset.store": False,
+        "enable.partition.eof": True,
+        "fetch.wait.max.ms": 50,
+    }
+
+
+def _member(settings: Settings, member: Member) -> Config:
+    return _reading(settings, member.name) | {
+        "group.id": member.group,
+        "group.instance.id": member.name,
+        "max.poll.interval.ms": settings.max_poll_interval_ms,
+    }
+
+
+def _session(settings: Settings) -> Config:
+    return {
+        "session.timeout.ms": settings.session_timeout_ms,
+        "heartbeat.interval.ms": min(3000, settings.session_timeout_ms // 5),
+    }
+
+
+def _producing(settings: Settings, client: str) -> Config:
+    return _connecting(settings, client) | {
+        "enable.idempotence": True,
+        "partitioner": "murmur2_random",
+        "linger.ms": 0,
+        "message.max.bytes": MAX_DEAD_LETTER_BYTES,
+    }
+
+
+def _log_error(error: object) -> None:
+    log.warning("Kafka client: %s", error)
