@@ -62,7 +62,7 @@ def decode_prompt(data: bytes) -> Event:
         return decode(data)
     try:
         raw: object = msgspec.json.decode(data)
-    except (msgspec.DecodeError, UnicodeDecodeError) as error:
+    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
         raise BadInputError(field="value", rule="framing", message=f"neither Avro nor JSON: {error}") from error
     if not isinstance(raw, dict):
         raise BadInputError(field="value", rule="type", message="a prompt is a JSON object")
