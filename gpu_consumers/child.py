@@ -1,0 +1,163 @@
+"""The engine process: five stages, a thread each, so that the next segment is denoised while this one is decoded and stored.
+
+Started by `process.py` as `python -m gpu_consumers.child FD`. It can be killed at any time: what it has stored is under keys of
+its own, and what it holds in memory can be restored.
+"""
+
+import os
+import queue
+import signal
+import sys
+import threading
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import partial
+from typing import Generic, TypeVar
+
+from gpu_consumers.busy import BusyMeter
+from gpu_consumers.engines.engine import Engine, EngineError
+from gpu_consumers.held import HeldStates
+from gpu_consumers.pipe import ChildEnd, Done, EngineOpened, Generate, LastWords, Open, Ready, Stage, Step
+from gpu_consumers.stages import Beat, Decoded, Denoised, Fetched, Saved, Stages
+from infra.objects import Objects
+from schemas.codec import decode, encode
+from schemas.records import FailureKind, SegmentFailed, SegmentGenerated, SegmentRequested
+
+In = TypeVar("In")
+Out = TypeVar("Out")
+_DISCARD = frozenset({FailureKind.OUT_OF_MEMORY, FailureKind.DEVICE_LOST})
+"""After these the process is not used again: allocators and drivers do not come back whole."""
+_AHEAD = 1
+"""Segments that wait between two stages: more would only hold memory."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Task(Generic[In]):
+    """A request on its way, with what the stage before made of it."""
+
+    number: int
+    request: SegmentRequested
+    made: In
+
+
+class Pipeline:
+    """The threads and the queues between them. Heartbeats and answers go to the worker as they come."""
+
+    def __init__(self, pipe: ChildEnd, config: Open) -> None:
+        self._pipe = pipe
+        self._meter = BusyMeter()
+        self._stages = Stages(
+            objects=Objects(config.objects),
+            worker=config.worker,
+            held=HeldStates(config.held_states),
+            meter=self._meter,
+            on_engine=self._engine_opened,
+        )
+        self._in_hand: dict[int, tuple[int, Stage]] = {}
+        """Of each thread: number and stage."""
+        self._asked: queue.Queue[Task[SegmentRequested]] = queue.Queue()
+        self._fetched: queue.Queue[Task[Fetched]] = queue.Queue()
+        self._denoised: queue.Queue[Task[Denoised]] = queue.Queue(_AHEAD)
+        self._saved: queue.Queue[Task[Saved]] = queue.Queue(_AHEAD)
+        self._decoded: queue.Queue[Task[Decoded]] = queue.Queue(_AHEAD)
+
+    def start(self) -> None:
+        """Start the threads. What one of them raises, other than a segment's failure, ends the process."""
+        threading.excepthook = self._die
+        stages = self._stages
+        for loop in (
+            partial(self._loop, Stage.FETCH, stages.fetch, self._asked, self._after_fetch),
+            partial(self._loop, Stage.RESTORE, stages.denoise, self._fetched, self._after_denoise),
+            partial(self._loop, Stage.SAVE, stages.save, self._denoised, self._saved.put),
+            partial(self._loop, Stage.DECODE, stages.decode, self._saved, self._decoded.put),
+            partial(self._loop, Stage.STORE, stages.store, self._decoded, self._after_store),
+        ):
+            threading.Thread(target=loop, daemon=True).start()
+
+    def submit(self, number: int, request: SegmentRequested) -> None:
+        """Take a request in."""
+        self._meter.arrived(number)
+        self._asked.put(Task(number=number, request=request, made=request))
+
+    def _loop(
+        self,
+        first: Stage,
+        work: Callable[[In, Beat], Out],
+        source: "queue.Queue[Task[In]]",
+        sink: Callable[[Task[Out]], None],
+    ) -> None:
+        while True:
+            task = source.get()
+            self._beat(task.number, first)
+            try:
+                made = work(task.made, partial(self._beat, task.number))
+            except EngineError as error:
+                if error.kind in _DISCARD:
+                    raise
+                self._answer(task.number, self._stages.failed(task.request, error))
+            else:
+                self._beat(task.number, Stage.QUEUED)
+                sink(Task(number=task.number, request=task.request, made=made))
+
+    def _after_fetch(self, task: Task[Fetched | SegmentGenerated]) -> None:
+        if isinstance(task.made, SegmentGenerated):
+            self._answer(task.number, task.made)
+        else:
+            self._fetched.put(Task(number=task.number, request=task.request, made=task.made))
+
+    def _after_denoise(self, task: Task[Denoised]) -> None:
+        self._meter.served(task.number)
+        self._denoised.put(task)
+
+    def _after_store(self, task: Task[SegmentGenerated]) -> None:
+        self._answer(task.number, task.made)
+
+    def _answer(self, number: int, event: SegmentGenerated | SegmentFailed) -> None:
+        self._meter.served(number)
+        busy_us, waiting_us = self._meter.totals_us()
+        self._pipe.send(Done(number=number, event=encode(event), busy_us=busy_us, waiting_us=waiting_us))
+
+    def _beat(self, number: int, stage: Stage) -> None:
+        self._in_hand[threading.get_ident()] = (number, stage)
+        self._pipe.send(Step(number=number, stage=stage))
+
+    def _engine_opened(self, engine: Engine) -> None:
+        self._pipe.send(EngineOpened(name=engine.name, version=engine.version))
+
+    def _die(self, error: threading.ExceptHookArgs) -> None:
+        """Say whose fault it is, and end."""
+        ident = error.thread.ident if error.thread else None
+        number, stage = self._in_hand[ident or 0]
+        reason = f"{error.exc_type.__name__}: {error.exc_value}"
+        self._pipe.send(LastWords(number=number, stage=stage, kind=_kind(error.exc_value), reason=reason))
+        threading.__excepthook__(error)
+        sys.stderr.flush()
+        os._exit(1)
+
+
+def _kind(error: BaseException | None) -> FailureKind:
+    if isinstance(error, EngineError):
+        return error.kind
+    torch_says_so = type(error).__name__ == "OutOfMemoryError"  # torch is not imported to ask
+    return FailureKind.OUT_OF_MEMORY if isinstance(error, MemoryError) or torch_says_so else FailureKind.CRASHED
+
+
+def main() -> None:
+    """Serve the worker at the other end of the socket whose number is the one argument. Never returns."""
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C: the worker decides
+    pipe = ChildEnd(int(sys.argv[1]))
+    config = pipe.receive()
+    assert isinstance(config, Open)  # noqa: S101
+    pipeline = Pipeline(pipe, config)
+    pipeline.start()
+    pipe.send(Ready())
+    while True:
+        message = pipe.receive()
+        assert isinstance(message, Generate)  # noqa: S101
+        request = decode(message.request)
+        assert isinstance(request, SegmentRequested)  # noqa: S101
+        pipeline.submit(message.number, request)
+
+
+if __name__ == "__main__":
+    main()

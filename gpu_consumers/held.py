@@ -1,0 +1,40 @@
+"""The engine states that a worker keeps between the segments of its jobs, so that the next one need not restore."""
+
+import threading
+from collections import OrderedDict
+from dataclasses import dataclass
+
+from gpu_consumers.engines.engine import EngineState
+from schemas.records import SegmentRequested
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Held:
+    """A state and the digests of the latents it comes from, oldest first: those known to this process."""
+
+    state: EngineState
+    digests: tuple[str, ...]
+
+
+class HeldStates:
+    """At most `limit` states, one per job; the least recently used goes first. A state is taken out while it works."""
+
+    def __init__(self, limit: int) -> None:
+        self._limit = limit
+        self._states: OrderedDict[str, Held] = OrderedDict()
+        self._lock = threading.Lock()
+
+    def take(self, request: SegmentRequested) -> Held | None:
+        """The state in which `request` starts, if it is here. A state of the job that does not match is dropped."""
+        wanted = tuple(blob.digest for blob in request.latent_ref)
+        with self._lock:
+            held = self._states.pop(request.job_id, None)
+        return held if held and wanted and held.digests[-len(wanted) :] == wanted else None
+
+    def put(self, job_id: str, held: Held) -> None:
+        """Keep the state in which the job's next segment starts."""
+        with self._lock:
+            self._states[job_id] = held
+            self._states.move_to_end(job_id)
+            while len(self._states) > self._limit:
+                self._states.popitem(last=False)

@@ -1,0 +1,215 @@
+"""Keeps an engine process running and every request answered, whatever becomes of the process."""
+
+import logging
+import os
+import queue
+import threading
+import time
+from concurrent.futures import Future
+from multiprocessing.connection import wait
+
+from gpu_consumers.blame import Blame, Ending, Stall, blame
+from gpu_consumers.hands import Hand, Hands, Outcome
+from gpu_consumers.oom import oom_kills
+from gpu_consumers.pipe import Done, EngineOpened, FromChild, Generate, LastWords, Open, Ready, Step
+from gpu_consumers.process import EngineProcess
+from schemas.codec import decode, encode
+from schemas.records import SegmentFailed, SegmentGenerated, SegmentRequested
+from schemas.topics import Event
+
+_FRUITLESS = 3
+"""Processes that end in a row without an answer and without anyone to blame: then something else is broken."""
+log = logging.getLogger(__name__)
+
+
+class EngineProcessError(Exception):
+    """The engine process cannot be kept running, or was given up: the request is not answered and comes again."""
+
+
+class Supervisor:
+    """Owns the engine process, in a thread of its own. What a dead process had in hand goes to the next, save what is to blame."""
+
+    def __init__(self, config: Open, limit_s: float) -> None:
+        self._config = config
+        self._hands = Hands(limit_s)
+        self._new: queue.SimpleQueue[Hand] = queue.SimpleQueue()
+        self._numbers = 0
+        self._versions: dict[str, str] = {}
+        self._fruitless = 0
+        self._busy_us = self._busy_before_us = (0, 0)
+        self._last_words: LastWords | None = None
+        self._lock = threading.Lock()
+        """Of `_over`: after it nothing is put into `_new`."""
+        self._over = False
+        self._stop = threading.Event()
+        self._woken, self._wake = os.pipe()
+        self._thread = threading.Thread(target=self._run, name="supervisor", daemon=True)
+        self._thread.start()
+
+    def submit(self, request: SegmentRequested) -> Outcome:
+        """Start the work. The future raises EngineProcessError if the process cannot be kept running."""
+        outcome: Outcome = Future()
+        outcome.set_running_or_notify_cancel()
+        with self._lock:
+            self._numbers += 1
+            if self._over:
+                outcome.set_exception(EngineProcessError("the engine process is not running"))
+            else:
+                self._new.put(Hand(number=self._numbers, request=request, outcome=outcome))
+                os.write(self._wake, b"\0")
+        return outcome
+
+    def close(self) -> None:
+        """Kill the process and give up what is in hand."""
+        self._stop.set()
+        with self._lock:
+            if not self._over:
+                os.write(self._wake, b"\0")
+        self._thread.join()
+
+    def busy_us(self) -> tuple[int, int]:
+        """`(busy, waiting)` so far, as of the last answer: see `BusyMeter`."""
+        return self._busy_us
+
+    def _run(self) -> None:
+        why = "given up"
+        try:
+            while not self._stop.is_set():
+                self._live()
+        except EngineProcessError as error:
+            why = str(error)
+            log.error("%s", why)
+        finally:
+            self._give_up(why)
+
+    def _live(self) -> None:
+        """One process from its start to its end, and what follows from it."""
+        kills = oom_kills()
+        self._busy_before_us, self._last_words = self._busy_us, None
+        self._hands.restart(time.monotonic())
+        process = EngineProcess(self._config)
+        for hand in self._hands:
+            process.send(_generate(hand))
+        try:
+            stall = self._serve(process)
+        finally:
+            exit_code = process.end()
+        if not self._stop.is_set():
+            oom_killed = oom_kills() > kills
+            self._after(Ending(exit_code=exit_code, oom_killed=oom_killed, last_words=self._last_words, stall=stall))
+
+    def _serve(self, process: EngineProcess) -> Stall | None:
+        """Pass requests and answers on until the process is gone, has to go, or stalls."""
+        while True:
+            ready = wait([process.connection, self._woken], self._hands.left_s(time.monotonic()))
+            if self._woken in ready:
+                os.read(self._woken, 4096)
+                self._pass_on(process)
+            if process.connection in ready and not self._hear(process.receive()):
+                return None
+            if self._stop.is_set():
+                process.kill()
+                return None
+            stall = None if ready else self._hands.overdue(time.monotonic())
+            if stall:
+                process.kill()
+                return stall
+
+    def _pass_on(self, process: EngineProcess) -> None:
+        while not self._new.empty():
+            hand = self._new.get()
+            self._hands.add(hand, time.monotonic())
+            process.send(_generate(hand))
+
+    def _hear(self, message: FromChild | None) -> bool:
+        """Take in what the process says. False: it says no more."""
+        now_s = time.monotonic()
+        self._hands.heard(now_s)
+        match message:
+            case Step():
+                self._hands.step(message.number, message.stage, now_s)
+            case Done():
+                self._done(message)
+            case EngineOpened():
+                self._versions[message.name] = message.version
+            case LastWords():
+                self._last_words = message
+            case Ready():
+                log.info("%s: the engine process is ready", self._config.worker)
+            case None:
+                return False
+        return True
+
+    def _done(self, message: Done) -> None:
+        self._fruitless = 0
+        self._busy_us = (self._busy_before_us[0] + message.busy_us, self._busy_before_us[1] + message.waiting_us)
+        hand = self._hands.pop(message.number)
+        event = decode(message.event)
+        _log_answer(event, self._busy_us)
+        hand.outcome.set_result((event,))
+
+    def _after(self, ending: Ending) -> None:
+        """Fail the request to blame; the others go to the next process."""
+        blamed = blame(self._hands.suspects(), ending)
+        log.warning("%s: the engine process ended: %s; %d in hand", self._config.worker, ending, len(self._hands))
+        if not ending.last_words and not ending.stall:
+            self._hands.crashed()
+        if blamed:
+            self._fruitless = 0
+            hand = self._hands.pop(blamed.number)
+            event = self._failed(hand.request, blamed)
+            _log_answer(event, self._busy_us)
+            hand.outcome.set_result((event,))
+            return
+        self._fruitless += 1
+        if self._fruitless >= _FRUITLESS:
+            raise EngineProcessError(
+                f"{_FRUITLESS} engine processes ended in a row and no request is to blame: {ending}"
+            )
+
+    def _failed(self, request: SegmentRequested, blamed: Blame) -> SegmentFailed:
+        return SegmentFailed(
+            job_id=request.job_id,
+            segment=request.segment,
+            attempt=request.attempt,
+            request_hash=request.request_hash,
+            kind=blamed.kind,
+            reason=blamed.reason,
+            retryable=True,
+            engine=request.engine,
+            engine_version=self._versions.get(request.engine, ""),
+            failed_us=time.time_ns() // 1000,
+            worker=self._config.worker,
+        )
+
+    def _give_up(self, why: str) -> None:
+        with self._lock:
+            self._over = True
+            os.close(self._wake)
+        os.close(self._woken)
+        waiting = [self._new.get() for _ in range(self._new.qsize())]
+        for hand in (*self._hands, *waiting):
+            hand.outcome.set_exception(EngineProcessError(why))
+
+
+def _generate(hand: Hand) -> Generate:
+    return Generate(number=hand.number, request=encode(hand.request))
+
+
+def _log_answer(event: Event, busy_us: tuple[int, int]) -> None:
+    match event:
+        case SegmentGenerated():
+            log.info(
+                "%s segment %d attempt %d generated: denoised in %.2f s, decoded in %.2f s, stored in %.2f s; "
+                "the engine was busy for %.1f of the %.1f s in which requests waited",
+                *(event.job_id, event.segment, event.attempt),
+                *(event.denoise_us / 1e6, event.decode_us / 1e6, event.store_us / 1e6),
+                *(busy_us[0] / 1e6, busy_us[1] / 1e6),
+            )
+        case SegmentFailed():
+            log.warning(
+                "%s segment %d attempt %d failed: %s: %s",
+                *(event.job_id, event.segment, event.attempt, event.kind, event.reason),
+            )
+        case _:
+            raise EngineProcessError(f"the engine process answered with a {type(event).__name__}")
