@@ -1,0 +1,64 @@
+"""longtake.pieces.v1, longtake.videos.v1 -> the next piece, a segment once more, or longtake.assemblies.requested.v1."""
+
+from dataclasses import replace
+
+from schemas.records import JobState, PieceStitched, SeamRejected, Stage, VideoAssembled
+from streams.finishing import finished
+from streams.jobs import Rules, Step, failed, piece_current, varied, with_piece, with_segment
+from streams.requests import ask_assembly, ask_piece
+from streams.rework import regenerated
+
+
+def piece_stitched(job: JobState, event: PieceStitched, now_us: int) -> Step | None:
+    """The piece after it continues from its correction. One that is only encoded again has been continued already."""
+    index = event.piece
+    if not _awaited(job, index, event.attempt):
+        return None
+    continued = job.pieces[index].seam is not None
+    job = with_piece(
+        job,
+        index,
+        video=event.video,
+        decoder_config=event.decoder_config,
+        correction=event.correction,
+        seam=event.seam,
+    )
+    if not continued and index + 1 < len(job.pieces) and job.segments[index + 1].frames:
+        job, request = ask_piece(job, index + 1, now_us)
+        return job, (request,)
+    return assembled_when_checked(job, now_us)
+
+
+def seam_rejected(job: JobState, event: SeamRejected, now_us: int, rules: Rules) -> Step | None:
+    """Its segment is generated again with another variation, a few times."""
+    index = event.piece
+    if not _awaited(job, index, event.attempt):
+        return None
+    failures = job.segments[index].failures + 1
+    job = with_segment(varied(job, index), index, failures=failures)
+    if failures >= rules.segment_attempts:
+        return failed(
+            job, f"segment {index} did not come out {failures} times, last rejected at its seam: {event.reason}"
+        )
+    return regenerated(job, index, now_us)
+
+
+def assembled_when_checked(job: JobState, now_us: int) -> Step:
+    """Ask for the assembly once every piece is there and has passed."""
+    if not all(piece.checked and piece.video for piece in job.pieces):
+        return job, ()
+    job, request = ask_assembly(job, now_us)
+    return job, (request,)
+
+
+def video_assembled(job: JobState, event: VideoAssembled, now_us: int) -> Step | None:
+    """The video waits for its verdict, or has it already."""
+    if job.stage is not Stage.ASSEMBLING or event.attempt != job.assembly.attempt:
+        return None
+    assembly = replace(job.assembly, video=event.video, tracks=event.tracks, duration_us=event.duration_us)
+    job = replace(job, stage=Stage.CHECKING, assembly=assembly)
+    return finished(job, now_us) if assembly.checked else (job, ())
+
+
+def _awaited(job: JobState, index: int, attempt: int) -> bool:
+    return piece_current(job, index, attempt) and job.pieces[index].video is None

@@ -1,0 +1,74 @@
+"""longtake.pieces.checked.v1, longtake.videos.checked.v1 -> longtake.videos.finished.v1, rework, or the end of the job.
+
+A verdict may be read before the piece or video it is about, because they come from different topics: it is kept.
+"""
+
+from bisect import bisect_right
+from dataclasses import replace
+
+from schemas.records import Finding, JobState, PieceChecked, Stage, Verdict, VideoChecked
+from streams.assembly import assembled_when_checked
+from streams.finishing import finished
+from streams.jobs import Rules, Step, failed, piece_current, plan_of, reopened, varied, with_piece
+from streams.requests import ask_assembly
+from streams.rework import reencoded, regenerated
+
+_MAX_WARNINGS = 8
+"""Kept of each piece and of the video; ClickHouse has all of them."""
+
+
+def piece_checked(job: JobState, event: PieceChecked, now_us: int, rules: Rules) -> Step | None:
+    """Pass, encode again, generate again, or give up."""
+    index = event.piece
+    if not piece_current(job, index, event.attempt) or job.pieces[index].checked:
+        return None
+    match event.verdict:
+        case Verdict.PASS:
+            warnings = event.findings[:_MAX_WARNINGS]
+            job = with_piece(job, index, checked=True, scores=event.scores, warnings=warnings)
+            return assembled_when_checked(job, now_us)
+        case Verdict.REENCODE if job.pieces[index].reencodes < rules.reencodes:
+            return reencoded(job, index, now_us)
+        case Verdict.REGENERATE if job.reworks < rules.reworks:
+            return regenerated(replace(varied(job, index), reworks=job.reworks + 1), index, now_us)
+        case verdict:
+            return failed(job, f"piece {index}: {_said(verdict, event.findings)}")
+
+
+def video_checked(job: JobState, event: VideoChecked, now_us: int, rules: Rules) -> Step | None:
+    """Finish, rework once the piece that a finding names or the assembly, or give up."""
+    waiting = job.stage in (Stage.ASSEMBLING, Stage.CHECKING)
+    if not waiting or event.attempt != job.assembly.attempt or job.assembly.checked:
+        return None
+    if event.verdict is Verdict.PASS:
+        assembly = replace(job.assembly, checked=True, warnings=event.findings[:_MAX_WARNINGS])
+        job = replace(job, assembly=assembly)
+        return finished(job, now_us) if assembly.video else (job, ())
+    if job.reworks >= rules.reworks:
+        return failed(job, f"video: {_said(event.verdict, event.findings)}")
+    job = replace(job, reworks=job.reworks + 1)
+    finding = _worst(event.verdict, event.findings)
+    if finding is None or not 0 <= finding.frame < plan_of(job).frames:
+        job, request = ask_assembly(reopened(job), now_us)
+        return job, (request,)
+    index = _piece_at(job, finding.frame)
+    if event.verdict is Verdict.REGENERATE:
+        return regenerated(varied(job, index), index, now_us)
+    return reencoded(job, index, now_us)
+
+
+def _piece_at(job: JobState, frame: int) -> int:
+    return bisect_right([segment.start_frame for segment in plan_of(job).segments], frame) - 1
+
+
+def _worst(verdict: Verdict, findings: tuple[Finding, ...]) -> Finding | None:
+    return next((finding for finding in findings if finding.verdict is verdict), None)
+
+
+def _said(verdict: Verdict, findings: tuple[Finding, ...]) -> str:
+    finding = _worst(verdict, findings)
+    if finding is None:
+        return f"{verdict} without a finding"
+    where = f" at frame {finding.frame}" if finding.frame >= 0 else ""
+    detail = f" ({finding.detail})" if finding.detail else ""
+    return f"{verdict}: {finding.gate} is {finding.value:g}, limit {finding.limit:g}{where}{detail}"

@@ -1,0 +1,118 @@
+"""longtake.prompts.v1 -> a planned job and its first segment."""
+
+from collections.abc import Sequence
+from itertools import pairwise
+from typing import Protocol
+
+from schemas.engines import ENGINES
+from schemas.records import (
+    AssemblyState,
+    Encode,
+    Instruction,
+    JobState,
+    Lint,
+    PieceState,
+    Plan,
+    PlannedShot,
+    PromptSubmitted,
+    SegmentState,
+    Shot,
+    Stage,
+    VideoFormat,
+)
+from streams.jobs import Step
+from streams.prompts.lint import lint_plan
+from streams.requests import ask_segment
+from streams.storyboard import Storyboard, storyboard
+from streams.timeline import cut
+from streams.validation import refused
+
+MAX_SEGMENTS = 3000
+"""An hour at 24 fps with the animatic engine. The row of such a job is 3 MB."""
+_MAX_LINT = 50
+"""Remarks travel in every JobChanged."""
+_ASPECTS = (16 / 9, 9 / 16, 1.0)
+_ASPECT_TOLERANCE = 0.01
+
+
+class Instruct(Protocol):
+    """Shots to instructions and remarks, in bounded time."""
+
+    def __call__(
+        self, shots: Sequence[Shot], negative: Sequence[str]
+    ) -> tuple[tuple[Instruction, ...], tuple[Lint, ...]]:
+        """One instruction per shot."""
+        ...
+
+
+def planned(prompt: PromptSubmitted, instruct: Instruct) -> Plan:
+    """What the prompt is cut into. Raises: BadInputError naming field and rule."""
+    board = storyboard(prompt)
+    limits = ENGINES[prompt.engine]
+    segments = cut(board.starts, board.transitions, limits)
+    if len(segments) > MAX_SEGMENTS:
+        raise refused("duration_s", "segments", f"{len(segments)} segments, at most {MAX_SEGMENTS}")
+    instructions, lint = instruct(board.shots, prompt.negative)
+    shots = _placed(board, instructions, prompt.seed)
+    lint = (*_lint_aspect(board.format), *lint, *lint_plan(shots, limits.max_segment_frames))
+    return Plan(
+        title=board.title,
+        format=board.format,
+        frames=board.starts[-1],
+        engine=prompt.engine,
+        engine_options=prompt.engine_options,
+        state_segments=limits.state_segments,
+        seed=prompt.seed,
+        negative=prompt.negative,
+        shots=shots,
+        segments=segments,
+        encode=Encode(gop_frames=max(1, round(board.format.fps_num / board.format.fps_den))),
+        lint=lint[:_MAX_LINT],
+    )
+
+
+def new_job(prompt: PromptSubmitted, plan: Plan, *, content_hash: str, traceparent: str, now_us: int) -> Step:
+    """The row of an accepted prompt, and the request of its first segment."""
+    job = JobState(
+        job_id=prompt.job_id,
+        tenant=prompt.tenant,
+        content_hash=content_hash,
+        traceparent=traceparent,
+        stage=Stage.GENERATING,
+        reason="",
+        plan=plan,
+        segments=(SegmentState(),) * len(plan.segments),
+        pieces=(PieceState(),) * len(plan.segments),
+        assembly=AssemblyState(),
+        engine_version="",
+        reworks=0,
+        attempts=0,
+        submitted_us=prompt.submitted_us or now_us,
+        changed_us=now_us,
+        rescanned_us=0,
+    )
+    job, request = ask_segment(job, 0, now_us)
+    return job, (request,)
+
+
+def _placed(board: Storyboard, instructions: Sequence[Instruction], seed: int) -> tuple[PlannedShot, ...]:
+    parts = zip(board.shots, board.transitions, pairwise(board.starts), instructions, strict=True)
+    return tuple(
+        PlannedShot(
+            shot=index,
+            start_frame=start,
+            frames=end - start,
+            transition=transition,
+            seed=seed if shot.seed is None else shot.seed,
+            instruction=instruction,
+        )
+        for index, (shot, transition, (start, end), instruction) in enumerate(parts)
+    )
+
+
+def _lint_aspect(size: VideoFormat) -> tuple[Lint, ...]:
+    aspect = size.width / size.height
+    if any(abs(aspect / usual - 1) <= _ASPECT_TOLERANCE for usual in _ASPECTS):
+        return ()
+    message = f"{size.width}x{size.height} is neither 16:9, 9:16 nor 1:1: players and presets will letterbox it"
+    return (Lint(shot=-1, code="aspect", message=message),)

@@ -1,0 +1,52 @@
+"""longtake.segments.v1 -> longtake.segments.requested.v1, longtake.pieces.requested.v1: the next segment, or the same once more."""
+
+from dataclasses import replace
+
+from schemas.records import FailureKind, JobState, SegmentFailed, SegmentGenerated, Stage
+from streams.jobs import Rules, Step, failed, frontier, predecessor_stitched, varied, with_segment
+from streams.requests import ask_piece, ask_segment
+
+_BAD_PICTURE = frozenset({FailureKind.NAN, FailureKind.BLACK, FailureKind.FROZEN})
+"""The same seed would give the same again."""
+
+
+def segment_generated(job: JobState, event: SegmentGenerated, now_us: int) -> Step | None:
+    """The next segment continues from this one's latents; its piece is stitched once the piece before is."""
+    index = event.segment
+    if not _awaited(job, index, event.attempt):
+        return None
+    job = with_segment(job, index, latents=event.latents, frames=event.frames)
+    job = replace(job, engine_version=event.engine_version)
+    events = ()
+    if index + 1 < len(job.segments):
+        job, segment = ask_segment(job, index + 1, now_us)
+        events = (segment,)
+    if predecessor_stitched(job, index):
+        job, piece = ask_piece(job, index, now_us)
+        events = (*events, piece)
+    return job, events
+
+
+def segment_failed(job: JobState, event: SegmentFailed, now_us: int, rules: Rules) -> Step | None:
+    """Once more: with the same bits after a crash, with others if the picture was bad."""
+    index = event.segment
+    if not _awaited(job, index, event.attempt):
+        return None
+    failures = job.segments[index].failures + 1
+    job = with_segment(job, index, failures=failures)
+    if event.kind in _BAD_PICTURE:
+        job = varied(job, index)
+    if not event.retryable or failures >= rules.segment_attempts:
+        times = "once" if failures == 1 else f"{failures} times"
+        return failed(job, f"segment {index} failed {times}, last with {event.kind}: {event.reason}")
+    job, request = ask_segment(job, index, now_us)
+    return job, (request,)
+
+
+def _awaited(job: JobState, index: int, attempt: int) -> bool:
+    return (
+        job.stage is Stage.GENERATING
+        and 0 <= index < len(job.segments)
+        and index == frontier(job)
+        and attempt == job.segments[index].attempt
+    )

@@ -1,0 +1,150 @@
+"""What a row asks of the workers: the same request for the same row, however often it is built.
+
+`ask_*` make a new request, with an attempt of its own; `outstanding` repeats those without an answer.
+"""
+
+from collections.abc import Iterator
+from dataclasses import replace
+
+from schemas.codec import sealed
+from schemas.records import (
+    AssemblyRequested,
+    Correction,
+    JobState,
+    PieceRef,
+    PieceRequested,
+    Plan,
+    PlannedShot,
+    SeamKind,
+    SegmentRequested,
+    Stage,
+    Transition,
+)
+from schemas.topics import Event
+from streams.jobs import frontier, plan_of, predecessor_stitched, present, with_piece, with_segment
+
+_CRF_STEP = 4.0
+"""Lower by it for each re-encode: about twice the bits, 2 dB."""
+
+
+def ask_segment(job: JobState, index: int, now_us: int) -> tuple[JobState, SegmentRequested]:
+    """Have the segment generated from those before it."""
+    attempt = job.segments[index].attempt
+    job = with_segment(job, index, attempt=attempt + 1)
+    job = replace(job, attempts=job.attempts + (attempt > 0))
+    return job, _segment(job, index, now_us)
+
+
+def ask_piece(job: JobState, index: int, now_us: int) -> tuple[JobState, PieceRequested]:
+    """Have the piece of a segment stitched to the one before and encoded."""
+    job = with_piece(job, index, attempt=job.pieces[index].attempt + 1, video=None, checked=False, scores=None)
+    return job, _piece(job, index, now_us)
+
+
+def ask_assembly(job: JobState, now_us: int) -> tuple[JobState, AssemblyRequested]:
+    """Have the checked pieces joined."""
+    assembly = replace(job.assembly, attempt=job.assembly.attempt + 1)
+    job = replace(job, stage=Stage.ASSEMBLING, assembly=assembly)
+    return job, _assembly(job, now_us)
+
+
+def outstanding(job: JobState, now_us: int) -> Iterator[Event]:
+    """Every request without its last answer. A piece or video without verdict is asked for again: it is announced again, then checked."""
+    if job.stage in (Stage.ASSEMBLING, Stage.CHECKING):
+        yield _assembly(job, now_us)
+    if job.stage is not Stage.GENERATING:
+        return
+    generated = frontier(job)
+    if generated < len(job.segments):
+        yield _segment(job, generated, now_us)
+    for index in range(generated):
+        if not (job.pieces[index].checked and job.pieces[index].video) and predecessor_stitched(job, index):
+            yield _piece(job, index, now_us)
+
+
+def _segment(job: JobState, index: int, now_us: int) -> SegmentRequested:
+    plan = plan_of(job)
+    segment = plan.segments[index]
+    oldest = max(0, index - plan.state_segments) if plan.state_segments else 0
+    return sealed(
+        SegmentRequested(
+            job_id=job.job_id,
+            segment=index,
+            attempt=job.segments[index].attempt,
+            request_hash="",
+            variation=job.segments[index].variation,
+            engine=plan.engine,
+            engine_options=plan.engine_options,
+            format=plan.format,
+            start_frame=segment.start_frame,
+            frames=segment.frames,
+            head_overlap=segment.head_overlap,
+            tail_overlap=segment.tail_overlap,
+            shots=shots_of(plan, index),
+            negative=plan.negative,
+            seed=plan.seed,
+            latent_ref=tuple(present(s.latents) for s in job.segments[oldest:index]),
+            requested_us=now_us,
+        )
+    )
+
+
+def shots_of(plan: Plan, index: int) -> tuple[PlannedShot, ...]:
+    """The shots that a segment shows, and the one that its first grows out of. The tail of a dissolve belongs to the old shot."""
+    segment = plan.segments[index]
+    end = segment.start_frame + segment.frames
+    if index + 1 < len(plan.segments) and plan.segments[index + 1].seam is SeamKind.DISSOLVE:
+        end -= segment.tail_overlap
+    first = max(k for k, shot in enumerate(plan.shots) if shot.start_frame <= segment.start_frame)
+    grown = first > 0 and plan.shots[first].transition is Transition.CONTINUOUS
+    return tuple(shot for shot in plan.shots[first - grown :] if shot.start_frame < end)
+
+
+def _piece(job: JobState, index: int, now_us: int) -> PieceRequested:
+    plan = plan_of(job)
+    segment, piece = plan.segments[index], job.pieces[index]
+    return sealed(
+        PieceRequested(
+            job_id=job.job_id,
+            piece=index,
+            attempt=piece.attempt,
+            request_hash="",
+            format=plan.format,
+            start_frame=segment.start_frame,
+            frames=segment.frames - segment.tail_overlap,
+            head_overlap=segment.head_overlap,
+            tail_overlap=segment.tail_overlap,
+            seam=segment.seam,
+            segment_frames=present(job.segments[index].frames),
+            previous_frames=job.segments[index - 1].frames if index else None,
+            previous_correction=job.pieces[index - 1].correction if index else Correction(),
+            encode=replace(plan.encode, crf=plan.encode.crf - _CRF_STEP * piece.reencodes),
+            requested_us=now_us,
+        )
+    )
+
+
+def _assembly(job: JobState, now_us: int) -> AssemblyRequested:
+    plan = plan_of(job)
+    return sealed(
+        AssemblyRequested(
+            job_id=job.job_id,
+            attempt=job.assembly.attempt,
+            request_hash="",
+            format=plan.format,
+            frames=plan.frames,
+            pieces=tuple(_piece_ref(job, index) for index in range(len(job.pieces))),
+            requested_us=now_us,
+        )
+    )
+
+
+def _piece_ref(job: JobState, index: int) -> PieceRef:
+    segment, piece = plan_of(job).segments[index], job.pieces[index]
+    return PieceRef(
+        piece=index,
+        start_frame=segment.start_frame,
+        frames=segment.frames - segment.tail_overlap,
+        video=present(piece.video),
+        decoder_config=piece.decoder_config,
+    )
