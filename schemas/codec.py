@@ -67,11 +67,13 @@ def decode_prompt(data: bytes) -> Event:
     if not isinstance(raw, dict):
         raise BadInputError(field="value", rule="type", message="a prompt is a JSON object")
     prompt = cast("dict[str, Any]", raw)
-    _refuse_unknown(prompt, PromptSubmitted, "")
+    job_id = prompt.get("job_id")
+    job_id = job_id if isinstance(job_id, str) else ""
+    _refuse_unknown(prompt, PromptSubmitted, "", job_id)
     shots = prompt.get("shots")
     for index, shot in enumerate(cast("list[object]", shots) if isinstance(shots, list) else []):
         if isinstance(shot, dict):
-            _refuse_unknown(cast("dict[str, Any]", shot), Shot, f"shots[{index}].")
+            _refuse_unknown(cast("dict[str, Any]", shot), Shot, f"shots[{index}].", job_id)
     return cast("Event", _convert(prompt, PromptSubmitted))
 
 
@@ -117,16 +119,11 @@ def _convert(value: dict[str, Any], to: type[object]) -> object:
         ) from error
 
 
-def _refuse_unknown(value: dict[str, Any], record: type[PromptSubmitted | Shot], path: str) -> None:
+def _refuse_unknown(value: dict[str, Any], record: type[PromptSubmitted | Shot], path: str, job_id: str) -> None:
     unknown = sorted(set(value) - {f.name for f in fields(record)})
     if unknown:
-        job_id = value.get("job_id")
-        raise BadInputError(
-            field=path + unknown[0],
-            rule="unknown_field",
-            message=f"a {record.__name__} has no such field",
-            job_id=job_id if isinstance(job_id, str) else "",
-        )
+        message = f"a {record.__name__} has no such field"
+        raise BadInputError(field=path + unknown[0], rule="unknown_field", message=message, job_id=job_id)
 
 
 @cache

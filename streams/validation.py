@@ -85,7 +85,7 @@ def _check_shot(field: str, shot: Shot) -> None:
         check_seconds(f"{field}.seconds", shot.seconds)
     if shot.seed is not None:
         _check_seed(f"{field}.seed", shot.seed)
-    if shot.transition not in Transition:
+    if shot.transition not in list(Transition):
         raise refused(f"{field}.transition", "transition", f"{shot.transition!r:.40} is not one of {_list(Transition)}")
 
 
