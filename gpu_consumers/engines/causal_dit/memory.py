@@ -55,7 +55,7 @@ class KvCache:
         self.v = torch.zeros(shape, dtype=like.dtype, device=like.device)
         self._start = 0
         self._slots: list[int] = []
-        self._turn = self._angles([0] * 0)
+        self._turn = self._angles([])
         self._query = self._turn
 
     @property
@@ -83,6 +83,10 @@ class KvCache:
         self._turn = self._angles([order[slot] for slot in range(len(order))])
         self._query = self._angles([order[slot] for slot in self._slots])
 
+    def reset(self) -> None:
+        """Forget everything; the next block is block 0. The storage stays."""
+        self._start, self._slots = 0, []
+
     def attend(self, layer: int, q: Tensor, k: Tensor, v: Tensor) -> Tensor:
         """Write the block's k and v into their slots, then attend to all that is held."""
         for index, slot in enumerate(self._slots):
@@ -95,4 +99,4 @@ class KvCache:
         return attend(rope.rotate(q, self._query), keys, self.v[layer, :, :held])
 
     def _angles(self, times: list[int]) -> Tensor:
-        return rope.angles(torch.tensor(times, device=self.k.device), *self._grid, self._head_dim)
+        return rope.angles(torch.tensor(times, dtype=torch.long, device=self.k.device), *self._grid, self._head_dim)
