@@ -1,14 +1,17 @@
 """A real broker and a real ClickHouse for the tests that prove guarantees. A missing one fails; it never skips."""
 
 import os
+import uuid
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
 from infra.bus.topics import create_topics
+from infra.clickhouse import connect
+from infra.local.clickhouse import LocalClickHouse
 from infra.local.kafka import LocalKafka
-from infra.local.packages import kafka_jars
+from infra.local.packages import kafka_jars, libchdb
 from infra.settings import Settings
 from tests.broker import reset
 
@@ -47,6 +50,54 @@ def own_kafka(tmp_path: Path) -> Iterator[LocalKafka]:
 def own_settings(own_kafka: LocalKafka, tmp_path: Path) -> Settings:
     """Settings for `own_kafka`."""
     return _settings(own_kafka, tmp_path)
+
+
+@pytest.fixture(scope="session")
+def clickhouse(tmp_path_factory: pytest.TempPathFactory) -> Iterator[LocalClickHouse]:
+    """A running ClickHouse for the whole session: leave it running."""
+    yield from _listener(tmp_path_factory.mktemp("clickhouse"))
+
+
+@pytest.fixture
+def clickhouse_settings(clickhouse: LocalClickHouse, tmp_path: Path) -> Iterator[Settings]:
+    """The session's ClickHouse with an empty database of the test's own, an empty object store and state folder."""
+    database = f"test_{uuid.uuid4().hex}"
+    server = connect(_clickhouse_settings(clickhouse, "default", tmp_path))
+    server.command(f"CREATE DATABASE {database}")
+    yield _clickhouse_settings(clickhouse, database, tmp_path)
+    server.command(f"DROP DATABASE {database}")
+
+
+@pytest.fixture
+def line_settings(bus_settings: Settings, clickhouse_settings: Settings) -> Settings:
+    """`bus_settings` and `clickhouse_settings` in one."""
+    clickhouse = {name: getattr(clickhouse_settings, name) for name in ("clickhouse", "clickhouse_password")}
+    return bus_settings.model_copy(update=clickhouse)
+
+
+@pytest.fixture
+def own_clickhouse(tmp_path: Path) -> Iterator[LocalClickHouse]:
+    """A ClickHouse of the test's own that it may kill and restart."""
+    yield from _listener(tmp_path / "clickhouse")
+
+
+def _listener(folder: Path) -> Iterator[LocalClickHouse]:
+    listener = LocalClickHouse(library=libchdb(Settings()), folder=folder, log=folder / "clickhouse.log")
+    listener.start()
+    try:
+        listener.ready()
+        yield listener
+    finally:
+        listener.kill()
+
+
+def _clickhouse_settings(listener: LocalClickHouse, database: str, folder: Path) -> Settings:
+    return Settings(
+        clickhouse=listener.url(database),
+        clickhouse_password=listener.password,
+        objects=(folder / "objects").as_uri(),
+        state=folder / "state",
+    )
 
 
 def _broker(folder: Path) -> Iterator[LocalKafka]:

