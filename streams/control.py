@@ -3,8 +3,9 @@
 from dataclasses import replace
 
 from schemas.records import CancelRequested, JobState, RetryRequested, Stage
-from streams.jobs import FINAL, Step, clipped
-from streams.rework import regenerated
+from schemas.topics import Event
+from streams.jobs import FINAL, Step, clipped, frontier, truncated
+from streams.requests import ask_assembly, ask_piece, ask_segment
 
 
 def cancelled(job: JobState, event: CancelRequested) -> Step | None:
@@ -15,10 +16,22 @@ def cancelled(job: JobState, event: CancelRequested) -> Step | None:
 
 
 def retried(job: JobState, event: RetryRequested, now_us: int) -> Step | None:
-    """From the segment asked for, or earlier: from the first one whose piece has not passed. All budgets are new."""
+    """Generate again from the segment asked for, stitch again from the first piece that has not passed. All budgets are new."""
     if job.stage not in (Stage.FAILED, Stage.CANCELLED):
         return None
-    unchecked = next((i for i, piece in enumerate(job.pieces) if not (piece.checked and piece.video)), len(job.pieces))
-    first = max(0, min(event.from_segment, unchecked, len(job.segments) - 1))
-    job = replace(job, reworks=0, segments=tuple(replace(segment, failures=0) for segment in job.segments))
-    return regenerated(job, first, now_us)
+    segment = max(0, min(event.from_segment, frontier(job)))
+    passed = next((i for i, p in enumerate(job.pieces) if not (p.checked and p.video)), len(job.pieces))
+    piece = min(passed, segment)
+    job = replace(job, reworks=0, segments=tuple(replace(s, failures=0) for s in job.segments))
+    job = truncated(job, segment=segment, piece=piece)
+    events: list[Event] = []
+    if segment < len(job.segments):
+        job, request = ask_segment(job, segment, now_us)
+        events.append(request)
+    if piece < segment:
+        job, request = ask_piece(job, piece, now_us)
+        events.append(request)
+    if piece == len(job.pieces):
+        job, request = ask_assembly(job, now_us)
+        events.append(request)
+    return job, tuple(events)

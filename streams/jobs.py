@@ -82,14 +82,14 @@ def varied(job: JobState, index: int) -> JobState:
     return with_segment(job, index, variation=job.segments[index].variation + 1)
 
 
-def truncated(job: JobState, index: int) -> JobState:
-    """The row without what came of segment `index` and all after it: they continue from it. Counts of attempts stay."""
-    segments = [replace(s, latents=None, frames=None) if s.latents else s for s in job.segments[index:]]
-    pieces = [PieceState(attempt=piece.attempt) for piece in job.pieces[index:]]
+def truncated(job: JobState, *, segment: int, piece: int) -> JobState:
+    """The row without what came of segments and pieces from these on. Counts of attempts stay."""
+    segments = [replace(s, latents=None, frames=None) if s.latents else s for s in job.segments[segment:]]
+    pieces = [PieceState(attempt=p.attempt) for p in job.pieces[piece:]]
     return replace(
         reopened(job),
-        segments=(*job.segments[:index], *segments),
-        pieces=(*job.pieces[:index], *pieces),
+        segments=(*job.segments[:segment], *segments),
+        pieces=(*job.pieces[:piece], *pieces),
     )
 
 

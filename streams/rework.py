@@ -7,7 +7,7 @@ from streams.requests import ask_piece, ask_segment
 
 def regenerated(job: JobState, index: int, now_us: int) -> Step:
     """The segment is generated again; all that continued from it is dropped."""
-    job, request = ask_segment(truncated(job, index), index, now_us)
+    job, request = ask_segment(truncated(job, segment=index, piece=index), index, now_us)
     return job, (request,)
 
 

@@ -11,7 +11,7 @@ from infra.bus.message import Message
 from schemas import records as r
 from schemas.codec import encode
 from schemas.topics import Event, key_of
-from streams.decider import JobDecider
+from streams.decider import INPUTS, JobDecider
 from streams.jobs import Rules
 
 E = TypeVar("E", bound=Event)
@@ -19,9 +19,7 @@ START_US = 1_700_000_000_000_000
 SECOND_US = 1_000_000
 
 
-def instruct(
-    shots: Sequence[r.Shot], negative: Sequence[str]
-) -> tuple[tuple[r.Instruction, ...], tuple[r.Lint, ...]]:
+def instruct(shots: Sequence[r.Shot], negative: Sequence[str]) -> tuple[tuple[r.Instruction, ...], tuple[r.Lint, ...]]:
     """The plain text, as after a parse that took too long."""
     return tuple(r.Instruction(text=shot.prompt, parsed=False) for shot in shots), ()
 
@@ -51,7 +49,7 @@ def blob(name: str, *parts: str) -> r.Blob:
 
 
 def scores(**fields: Any) -> r.Scores:
-    numbers = {f: 90.0 for f in r.Scores.__dataclass_fields__} | {"frames": 32}
+    numbers = dict.fromkeys(r.Scores.__dataclass_fields__, 90.0) | {"frames": 32}
     return r.Scores(**(numbers | {"vmaf_model": "vmaf_v0.6.1", "libvmaf_version": "3"} | fields))
 
 
@@ -103,7 +101,7 @@ def segment_failed(request: r.SegmentRequested, **fields: Any) -> r.SegmentFaile
 
 
 def stitched(request: r.PieceRequested, **fields: Any) -> r.PieceStitched:
-    corrected = request.seam in (r.SeamKind.CONTINUOUS,)
+    corrected = request.seam is r.SeamKind.CONTINUOUS
     before = request.previous_correction.gain[0] if corrected else 1.0
     made_of = (request.segment_frames.digest, str(before), str(request.encode.crf))
     event = r.PieceStitched(
@@ -145,15 +143,15 @@ def rejected(request: r.PieceRequested) -> r.SeamRejected:
     )
 
 
-def piece_checked(piece: r.PieceStitched, verdict: r.Verdict = r.Verdict.PASS, **fields: Any) -> r.PieceChecked:
+def piece_checked(stitched: r.PieceStitched, verdict: r.Verdict = r.Verdict.PASS, **fields: Any) -> r.PieceChecked:
     event = r.PieceChecked(
-        job_id=piece.job_id,
-        piece=piece.piece,
-        attempt=piece.attempt,
-        request_hash=piece.request_hash,
+        job_id=stitched.job_id,
+        piece=stitched.piece,
+        attempt=stitched.attempt,
+        request_hash=stitched.request_hash,
         verdict=verdict,
-        findings=() if verdict is r.Verdict.PASS else (finding(verdict, frame=piece.start_frame),),
-        scores=scores(frames=piece.frames),
+        findings=() if verdict is r.Verdict.PASS else (finding(verdict, frame=stitched.start_frame),),
+        scores=scores(frames=stitched.frames),
         checked_us=START_US,
         worker="pieces-0",
     )
@@ -215,6 +213,8 @@ class Line:
     row: r.JobState | None = None
     now_us: int = START_US
     said: list[Event] = field(default_factory=list)
+    pending: list[Event] = field(default_factory=list)
+    """Not yet sent."""
 
     def send(self, event: Event) -> tuple[Event, ...]:
         """What the director says to an event."""
@@ -227,23 +227,26 @@ class Line:
 
     def run(self, *events: Event) -> None:
         """Send the events and all that follows from them, in order."""
-        waiting = list(events)
-        while waiting:
-            event = waiting.pop(0)
-            outputs = self.send(event) if event.topic in _TO_DIRECTOR else ()
-            waiting += [answer for cause in (event, *outputs) for answer in answers(cause)]
+        self.pending += events
+        while self.pending:
+            self._turn()
 
     def until(self, kind: type[E], *events: Event, index: int = 0) -> E:
         """Run up to the first request of that kind for segment or piece `index`, and leave it unanswered."""
-        waiting = list(events)
-        while waiting:
-            event = waiting.pop(0)
-            outputs = self.send(event) if event.topic in _TO_DIRECTOR else ()
-            for output in outputs:
+        self.pending += events
+        while self.pending:
+            for output in self._turn():
                 if isinstance(output, kind) and index in (getattr(output, "segment", 0), getattr(output, "piece", 0)):
+                    for answer in answers(output):
+                        self.pending.remove(answer)
                     return output
-            waiting += [answer for cause in (event, *outputs) for answer in answers(cause)]
         raise AssertionError(f"never said {kind.__name__} {index}")
+
+    def _turn(self) -> tuple[Event, ...]:
+        event = self.pending.pop(0)
+        outputs = self.send(event) if event.topic in INPUTS else ()
+        self.pending += [answer for cause in (event, *outputs) for answer in answers(cause)]
+        return outputs
 
     def last(self, kind: type[E]) -> E:
         return self.all(kind)[-1]
@@ -255,17 +258,3 @@ class Line:
     def job(self) -> r.JobState:
         assert self.row is not None
         return self.row
-
-
-_TO_DIRECTOR = frozenset(
-    kind.topic
-    for kind in (
-        r.PromptSubmitted,
-        r.CancelRequested,
-        r.SegmentGenerated,
-        r.PieceStitched,
-        r.PieceChecked,
-        r.VideoAssembled,
-        r.VideoChecked,
-    )
-)
