@@ -7,7 +7,7 @@ import torch
 from torch import Tensor
 
 from gpu_consumers.engines.causal_dit.config import TINY, Window
-from gpu_consumers.engines.causal_dit.memory import KvCache
+from gpu_consumers.engines.causal_dit.memory import KvCache, device_cache
 from gpu_consumers.engines.causal_dit.sampler import DISTILLED, Context, Schedule, denoise, euler, generator, recache
 from gpu_consumers.engines.causal_dit.transformer import Transformer
 
@@ -46,7 +46,7 @@ def take(model: Transformer, context: Context, schedule: Schedule, blocks: int, 
 
 
 def cache_of(batch: int = 1) -> KvCache:
-    return KvCache(TINY, Window(), GRID, like=torch.zeros(batch, dtype=torch.float64))
+    return device_cache(TINY, Window(), GRID, like=torch.zeros(batch, dtype=torch.float64))
 
 
 def test_the_warped_steps_are_those_of_self_forcing() -> None:
@@ -65,8 +65,9 @@ def test_the_last_pass_leaves_clean_keys_behind(model: Transformer) -> None:
     context, cache, replay = prompt(model, 1), cache_of(), cache_of()
     clean = take(model, context, DISTILLED, 2, cache)
     recache(model, replay, context, clean)
-    assert torch.equal(cache.k, replay.k)
-    assert torch.equal(cache.v, replay.v)
+    for layer in range(TINY.layers):
+        assert torch.equal(cache.storage.layer(layer).k, replay.storage.layer(layer).k)
+        assert torch.equal(cache.storage.layer(layer).v, replay.storage.layer(layer).v)
 
 
 def test_replayed_blocks_continue_bit_identically(model: Transformer) -> None:
@@ -82,10 +83,10 @@ def test_replayed_blocks_continue_bit_identically(model: Transformer) -> None:
 def test_a_new_prompt_changes_what_comes_next_and_the_recache_forgets_the_old_one(model: Transformer) -> None:
     old, new, cache = prompt(model, 1), prompt(model, 2), cache_of()
     clean = take(model, old, DISTILLED, 2, cache)
-    keys = cache.k.clone()
+    keys = [cache.storage.layer(layer).k.clone() for layer in range(2)]
     recache(model, cache, new, clean)
-    assert torch.equal(cache.k[0], keys[0])
-    assert not torch.allclose(cache.k[1], keys[1])
+    assert torch.equal(cache.storage.layer(0).k, keys[0])
+    assert not torch.allclose(cache.storage.layer(1).k, keys[1])
 
 
 def test_seeds_are_those_of_job_shot_block_and_variation() -> None:
@@ -105,7 +106,7 @@ def test_euler_steps_follow_a_straight_flow_exactly(model: Transformer, monkeypa
     monkeypatch.setattr(Transformer, "forward", lambda _self, x, *_: (start - target).expand(x.shape))
     cache = cache_of()
     cache.begin(0)
-    *_, out = denoise(model, cache, [], euler(7, guidance=1.0), noise_of(0))
+    *_, out = denoise(model, cache, prompt(model, 1), euler(7, guidance=1.0), noise_of(0))
     assert torch.allclose(out, target)
 
 

@@ -2,7 +2,6 @@
 
 from collections.abc import Iterator
 from dataclasses import replace
-from typing import cast
 
 import pytest
 import torch
@@ -13,7 +12,7 @@ from gpu_consumers.engines.causal_dit import rope
 from gpu_consumers.engines.causal_dit.attention import attend
 from gpu_consumers.engines.causal_dit.config import TINY, DitConfig, Window
 from gpu_consumers.engines.causal_dit.layouts import original_names
-from gpu_consumers.engines.causal_dit.memory import KvCache, WholeClip
+from gpu_consumers.engines.causal_dit.memory import WholeClip, device_cache
 from gpu_consumers.engines.causal_dit.transformer import Transformer, sinusoid
 
 GRID = (3, 4)
@@ -97,7 +96,7 @@ def test_image_to_video_equals_diffusers_to_1e_10() -> None:
 @torch.no_grad()
 def by_blocks(model: Transformer, x: Tensor, text: Tensor, window: Window, passes: int = 1) -> Tensor:
     """One pass per block through the cache; with more, the earlier ones see noise and must leave no trace."""
-    cache = KvCache(model.config, window, GRID, like=x, capacity=x.shape[2])
+    cache = device_cache(model.config, window, GRID, like=x, capacity=x.shape[2])
     context = model.context(text)
     time = torch.zeros(1)
     outs: list[Tensor] = []
@@ -166,23 +165,22 @@ def test_a_take_of_two_thousand_latents_stays_in_the_table_and_its_memory_is_fla
     model = Transformer(config).eval()
     window = Window()
     x, text = inputs(config, latents=3)
-    cache = KvCache(config, window, GRID, like=x)
-    context, storage = model.context(text), (cache.k.data_ptr(), cache.size_bytes)
+    cache = device_cache(config, window, GRID, like=x)
+    context, storage = model.context(text), (cache.storage.layer(0).k.data_ptr(), cache.storage.device_bytes)
     for start in range(0, 2001, 3):
         cache.begin(start)
         out = model(x, torch.zeros(1), context, cache)
-        assert len(cast(Tensor, cache._turn)) <= window.latents * GRID[0] * GRID[1]
-        assert cache._turn.max() < window.latents
+        assert sorted(cache.times) == list(range(min(start + 3, window.latents)))
     assert out.isfinite().all()
     assert cache.latents == 2001
-    assert (cache.k.data_ptr(), cache.size_bytes) == storage
+    assert (cache.storage.layer(0).k.data_ptr(), cache.storage.device_bytes) == storage
 
 
 def test_a_block_left_out_is_refused() -> None:
-    cache = KvCache(TINY, Window(), GRID, like=torch.zeros(1))
+    cache = device_cache(TINY, Window(), GRID, like=torch.zeros(1))
     cache.begin(0)
     cache.begin(0)
     with pytest.raises(ValueError, match="does not follow"):
         cache.begin(6)
     with pytest.raises(ValueError, match="beyond the cache"):
-        KvCache(TINY, Window(latents=0, sink=0), GRID, like=torch.zeros(1), capacity=2).begin(0)
+        device_cache(TINY, Window(latents=0, sink=0), GRID, like=torch.zeros(1), capacity=2).begin(0)

@@ -12,6 +12,7 @@ from torch import Tensor
 from gpu_consumers.engines.causal_dit import rope
 from gpu_consumers.engines.causal_dit.attention import attend
 from gpu_consumers.engines.causal_dit.config import DitConfig, Window
+from gpu_consumers.engines.causal_dit.storage import DeviceStorage, Precision, Rows, Shape
 
 
 class Memory(Protocol):
@@ -19,6 +20,23 @@ class Memory(Protocol):
 
     def attend(self, layer: int, q: Tensor, k: Tensor, v: Tensor) -> Tensor:
         """The attention's output [B, L, heads, d]."""
+        ...
+
+
+class Storage(Protocol):
+    """Where a cache's keys and values lie (storage.py)."""
+
+    @property
+    def device_bytes(self) -> int:
+        """What it occupies on the device."""
+        ...
+
+    def layer(self, index: int) -> Rows:
+        """One layer's rows, on the device."""
+        ...
+
+    def written(self, index: int, rows: slice) -> None:
+        """Rows of a layer were changed."""
         ...
 
 
@@ -42,21 +60,17 @@ class KvCache:
     """Keys and values of sink and window for one job, allocated once: a ring behind the sink, no growth, no copies.
 
     The block in hand is written over the oldest one when `begin` is called, and again in each of its passes, so the last pass
-    (clean, at t = 0) is what later blocks see. Size: layers x 2 x batch x latents x tokens x dim elements.
+    (clean, at t = 0) is what later blocks see.
     """
 
-    def __init__(self, dit: DitConfig, window: Window, grid: tuple[int, int], like: Tensor, capacity: int = 0) -> None:
-        """`grid`: height and width of a latent in tokens. `like`: dtype, device. `capacity`: latents, if the window is unbounded."""
-        self._window, self._grid, self._head_dim = window, grid, dit.head_dim
+    def __init__(self, storage: Storage, window: Window, grid: tuple[int, int], capacity: int) -> None:
+        """`grid`: height and width of a latent in tokens. `capacity`: latents that the storage has rows for."""
+        self.storage = storage
+        self._window, self._grid, self._capacity = window, grid, capacity
         self._tokens = grid[0] * grid[1]
-        self._capacity = window.latents or capacity
-        shape = (dit.layers, like.shape[0], self._capacity * self._tokens, dit.heads, dit.head_dim)
-        self.k = torch.zeros(shape, dtype=like.dtype, device=like.device)
-        self.v = torch.zeros(shape, dtype=like.dtype, device=like.device)
         self._start = 0
         self._slots: list[int] = []
-        self._turn = self._angles([])
-        self._query = self._turn
+        self._times: list[int] = []
 
     @property
     def latents(self) -> int:
@@ -64,9 +78,9 @@ class KvCache:
         return self._start + self._window.block if self._slots else 0
 
     @property
-    def size_bytes(self) -> int:
-        """What the cache occupies, whatever was written."""
-        return 2 * self.k.numel() * self.k.element_size()
+    def times(self) -> list[int]:
+        """Positions inside the window by slot: what the rotation sees."""
+        return self._times
 
     def begin(self, start: int) -> None:
         """Take in hand the block of latents [start, start + block). Raises: ValueError if the cache is full or a block is left out."""
@@ -76,27 +90,41 @@ class KvCache:
         if not self._window.latents and start + block > self._capacity:
             raise ValueError(f"latent {start + block} is beyond the cache's {self._capacity}: give a window")
         self._start = start
-        held = [i for i in range(start + block) if i < sink or i >= start + block - (self._capacity - sink)]
-        slot_of = {i: i if i < sink else sink + (i - sink) % (self._capacity - sink) for i in held}
-        self._slots = [slot_of[i] for i in range(start, start + block)]
-        order = {slot: rank for rank, slot in enumerate(slot_of.values())}
-        self._turn = self._angles([order[slot] for slot in range(len(order))])
-        self._query = self._angles([order[slot] for slot in self._slots])
+        ring = self._capacity - sink
+        held = [i for i in range(start + block) if i < sink or i >= start + block - ring]
+        slots = [i if i < sink else sink + (i - sink) % ring for i in held]
+        self._slots = slots[-block:]
+        order = {slot: rank for rank, slot in enumerate(slots)}
+        self._times = [order[slot] for slot in range(len(slots))]
 
     def reset(self) -> None:
         """Forget everything; the next block is block 0. The storage stays."""
-        self._start, self._slots = 0, []
+        self._start, self._slots, self._times = 0, [], []
 
     def attend(self, layer: int, q: Tensor, k: Tensor, v: Tensor) -> Tensor:
         """Write the block's k and v into their slots, then attend to all that is held."""
+        rows = self.storage.layer(layer)
         for index, slot in enumerate(self._slots):
             to = slice(slot * self._tokens, (slot + 1) * self._tokens)
             of = slice(index * self._tokens, (index + 1) * self._tokens)
-            self.k[layer, :, to] = k[:, of]
-            self.v[layer, :, to] = v[:, of]
-        held = len(self._turn)
-        keys = rope.rotate(self.k[layer, :, :held], self._turn)
-        return attend(rope.rotate(q, self._query), keys, self.v[layer, :, :held])
+            rows.put(to, k[:, of], v[:, of])
+            self.storage.written(layer, to)
+        keys, values = rows.get(len(self._times) * self._tokens, q.dtype)
+        turned = rope.rotate(q, self._angles([self._times[slot] for slot in self._slots], q))
+        return attend(turned, rope.rotate(keys, self._angles(self._times, keys)), values)
 
-    def _angles(self, times: list[int]) -> Tensor:
-        return rope.angles(torch.tensor(times, dtype=torch.long, device=self.k.device), *self._grid, self._head_dim)
+    def _angles(self, times: list[int], like: Tensor) -> Tensor:
+        return rope.angles(torch.tensor(times, device=like.device), *self._grid, like.shape[-1])
+
+
+def device_cache(dit: DitConfig, window: Window, grid: tuple[int, int], like: Tensor, capacity: int = 0) -> KvCache:
+    """A cache on `like`'s device in its precision, for its batch. `capacity`: latents, if the window is unbounded."""
+    latents = window.latents or capacity
+    storage = DeviceStorage(storage_shape(dit, latents, grid, like.shape[0]), Precision.FULL, like.dtype, like.device)
+    return KvCache(storage, window, grid, latents)
+
+
+def storage_shape(dit: DitConfig, latents: int, grid: tuple[int, int], batch: int) -> Shape:
+    """The storage's size for a number of latents."""
+    rows = latents * grid[0] * grid[1]
+    return Shape(layers=dit.layers, batch=batch, rows=rows, heads=dit.heads, head_dim=dit.head_dim)

@@ -74,7 +74,7 @@ def denoise(
 
 def guided(model: Transformer, x: Tensor, sigma: float, context: Context, cache: KvCache, guidance: float) -> Tensor:
     """The flow at noise level `sigma`; with guidance the model is asked for prompt and negative at once."""
-    batch = cache.k.shape[1]
+    batch = context[0][0][0].shape[0]
     time = torch.full((batch,), sigma * _TRAINED_STEPS, device=x.device)
     flow = model(x.expand(batch, -1, -1, -1, -1), time, context, cache)
     return flow if batch == 1 else flow[1:] + guidance * (flow[:1] - flow[1:])
