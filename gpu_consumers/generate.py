@@ -5,16 +5,28 @@ in the object store, and their manifest too, before the event that points at the
 """
 
 from concurrent.futures import Future
+from contextlib import closing
 
-from gpu_consumers.hands import Outcome
 from gpu_consumers.pipe import Open
 from gpu_consumers.supervisor import Supervisor
+from infra.bus.clients import Member
 from infra.bus.message import Message
+from infra.bus.process import stop_on_signals
+from infra.bus.requests import request_in
+from infra.bus.work import Answer
+from infra.bus.worker import run_worker
 from infra.objects import job_key
 from infra.settings import Settings
-from schemas.codec import decode, request_hash
 from schemas.errors import BadInputError
 from schemas.records import SegmentRequested
+
+
+def run(settings: Settings, slot: int) -> None:
+    """Serve the topic until SIGTERM or SIGINT. Raises: BusError, EngineProcessError: start the process again."""
+    stop = stop_on_signals()
+    member = Member(role="generate", topics=(SegmentRequested.topic,), slot=slot)
+    with closing(Generate(settings, member.name)) as work:
+        run_worker(settings, member, work, stop)
 
 
 class Generate:
@@ -24,17 +36,17 @@ class Generate:
         config = Open(objects=settings.objects, worker=worker, held_states=2 * settings.slots)
         self._supervisor = Supervisor(config, settings.segment_timeout_s)
 
-    def submit(self, message: Message) -> Outcome:
-        """The segment's SegmentGenerated or SegmentFailed. The future raises BadInputError, or EngineProcessError: the end of the process."""
+    def submit(self, message: Message) -> Answer:
+        """The segment's SegmentGenerated or SegmentFailed. It raises BadInputError, or EngineProcessError: the end of the worker."""
         try:
             return self._supervisor.submit(requested(message))
         except BadInputError as error:
-            refused: Outcome = Future()
+            refused: Answer = Future()
             refused.set_exception(error)
             return refused
 
     def close(self) -> None:
-        """Kill the engine process: what it has in hand comes again."""
+        """Kill the engine process: what it has in hand comes again. Harmless the second time."""
         self._supervisor.close()
 
     def busy_us(self) -> tuple[int, int]:
@@ -43,20 +55,10 @@ class Generate:
 
 
 def requested(message: Message) -> SegmentRequested:
-    """The request in a record. Raises: BadInputError."""
-    request = decode(message.value or b"")
-    if not isinstance(request, SegmentRequested):
-        raise BadInputError(field="value", rule="type", message=f"a {type(request).__name__} is no SegmentRequested")
-
-    def bad(field: str, rule: str, why: str) -> BadInputError:
-        return BadInputError(field=field, rule=rule, message=why, job_id=request.job_id)
-
-    if message.key != request.job_id.encode():
-        raise bad("key", "key", f"the key is not the job_id {request.job_id!r}")
+    """The request in a record. Raises: BadInputError, also if its job_id cannot be part of an object's key."""
+    request = request_in(message, SegmentRequested)
     try:
         job_key(request.job_id, "segments", "0")
     except ValueError as error:
-        raise bad("job_id", "format", str(error)) from error
-    if request_hash(request) != request.request_hash:
-        raise bad("request_hash", "hash", "it is not the hash of this request")
+        raise BadInputError(field="job_id", rule="format", message=str(error), job_id=request.job_id) from error
     return request

@@ -1,17 +1,13 @@
 """The requests that an engine process has in hand: where each is, since when, and for how long that is all right."""
 
-from collections.abc import Hashable, Iterator, Sequence
-from concurrent.futures import Future
+from collections.abc import Hashable, Iterator
 from dataclasses import dataclass
-from typing import TypeAlias
 
 from gpu_consumers.blame import Stall, Suspect
 from gpu_consumers.patience import Patience
 from gpu_consumers.pipe import ENGINE_STAGES, Stage
+from infra.bus.work import Answer
 from schemas.records import SegmentRequested
-from schemas.topics import Event
-
-Outcome: TypeAlias = "Future[Sequence[Event]]"
 
 
 @dataclass(slots=True, kw_only=True)
@@ -20,7 +16,7 @@ class Hand:
 
     number: int
     request: SegmentRequested
-    outcome: Outcome
+    answer: Answer
     stage: Stage = Stage.QUEUED
     beat_s: float = 0.0
     crashes: int = 0
@@ -67,12 +63,13 @@ class Hands:
         """The process has said something."""
         self._heard_s = now_s
 
-    def step(self, number: int, stage: Stage, now_s: float) -> None:
+    def step(self, number: int, stage: Stage, now_s: float) -> Hand:
         """A request has entered a stage or made a step in it."""
         hand = self._hands[number]
         if stage is hand.stage:
             self._patience.saw(hand.step_kind(), now_s - hand.beat_s)
         hand.stage, hand.beat_s = stage, now_s
+        return hand
 
     def overdue(self, now_s: float) -> Stall | None:
         """What has been silent for too long, if anything."""

@@ -15,8 +15,8 @@ from gpu_consumers.busy import BusyMeter
 from gpu_consumers.engines.engine import Engine, EngineError, EngineState, Frames, Latents, create
 from gpu_consumers.held import Held, HeldStates
 from gpu_consumers.pipe import Stage
+from infra.bus.requests import recall, remember
 from infra.objects import BlobError, Objects, job_key
-from schemas.codec import decode, encode
 from schemas.errors import BadInputError
 from schemas.records import Blob, FailureKind, SegmentFailed, SegmentGenerated, SegmentRequested
 
@@ -196,7 +196,7 @@ class Stages:
             store_us=saved.store_us + _since_us(begun_ns),
             worker=self.worker,
         )
-        self.objects.put_manifest(request.request_hash, encode(event))
+        remember(self.objects, request, event)
         before = tuple(blob.digest for blob in request.latent_ref)
         self.held.put(request.job_id, Held(state=denoised.state, digests=(*before, saved.latents.digest)))
         return event
@@ -219,9 +219,8 @@ class Stages:
         )
 
     def _announced_before(self, request: SegmentRequested) -> SegmentGenerated | None:
-        manifest = self.objects.get_manifest(request.request_hash)
         try:
-            event = decode(manifest) if manifest else None
+            event = recall(self.objects, request)
         except BadInputError as error:  # written by a newer version of this program
             log.warning("%s %s: the manifest is made again: %s", request.job_id, request.segment, error)
             event = None

@@ -9,10 +9,11 @@ from concurrent.futures import Future
 from multiprocessing.connection import wait
 
 from gpu_consumers.blame import Blame, Ending, Stall, blame
-from gpu_consumers.hands import Hand, Hands, Outcome
+from gpu_consumers.hands import Hand, Hands
 from gpu_consumers.oom import oom_kills
 from gpu_consumers.pipe import Done, EngineOpened, FromChild, Generate, LastWords, Open, Ready, Step
 from gpu_consumers.process import EngineProcess
+from infra.bus.work import Answer
 from schemas.codec import decode, encode
 from schemas.records import SegmentFailed, SegmentGenerated, SegmentRequested
 from schemas.topics import Event
@@ -46,18 +47,18 @@ class Supervisor:
         self._thread = threading.Thread(target=self._run, name="supervisor", daemon=True)
         self._thread.start()
 
-    def submit(self, request: SegmentRequested) -> Outcome:
+    def submit(self, request: SegmentRequested) -> Answer:
         """Start the work. The future raises EngineProcessError if the process cannot be kept running."""
-        outcome: Outcome = Future()
-        outcome.set_running_or_notify_cancel()
+        answer: Answer = Future()
+        answer.set_running_or_notify_cancel()
         with self._lock:
             self._numbers += 1
             if self._over:
-                outcome.set_exception(EngineProcessError("the engine process is not running"))
+                answer.set_exception(EngineProcessError("the engine process is not running"))
             else:
-                self._new.put(Hand(number=self._numbers, request=request, outcome=outcome))
+                self._new.put(Hand(number=self._numbers, request=request, answer=answer))
                 os.write(self._wake, b"\0")
-        return outcome
+        return answer
 
     def close(self) -> None:
         """Kill the process and give up what is in hand."""
@@ -127,7 +128,8 @@ class Supervisor:
         self._hands.heard(now_s)
         match message:
             case Step():
-                self._hands.step(message.number, message.stage, now_s)
+                hand = self._hands.step(message.number, message.stage, now_s)
+                log.debug("%s segment %d: %s", hand.request.job_id, hand.request.segment, hand.stage)
             case Done():
                 self._done(message)
             case EngineOpened():
@@ -146,7 +148,7 @@ class Supervisor:
         hand = self._hands.pop(message.number)
         event = decode(message.event)
         _log_answer(event, self._busy_us)
-        hand.outcome.set_result((event,))
+        hand.answer.set_result((event,))
 
     def _after(self, ending: Ending) -> None:
         """Fail the request to blame; the others go to the next process."""
@@ -159,7 +161,7 @@ class Supervisor:
             hand = self._hands.pop(blamed.number)
             event = self._failed(hand.request, blamed)
             _log_answer(event, self._busy_us)
-            hand.outcome.set_result((event,))
+            hand.answer.set_result((event,))
             return
         self._fruitless += 1
         if self._fruitless >= _FRUITLESS:
@@ -189,7 +191,7 @@ class Supervisor:
         os.close(self._woken)
         waiting = [self._new.get() for _ in range(self._new.qsize())]
         for hand in (*self._hands, *waiting):
-            hand.outcome.set_exception(EngineProcessError(why))
+            hand.answer.set_exception(EngineProcessError(why))
 
 
 def _generate(hand: Hand) -> Generate:

@@ -14,7 +14,7 @@ def hands(*numbers: int) -> Hands:
     some = Hands(LIMIT_S)
     some.restart(0.0)
     for number in numbers:
-        some.add(Hand(number=number, request=segment_request(), outcome=Future()), 0.0)
+        some.add(Hand(number=number, request=segment_request(), answer=Future()), 0.0)
     return some
 
 
