@@ -10,7 +10,7 @@ from pathlib import Path
 
 from pydantic import SecretStr
 
-from infra.local.ports import LOOPBACK, stable_ports
+from infra.local.ports import LOOPBACK, stable_pair
 from infra.local.process import Process, ServiceError
 
 USER = "longtake"
@@ -28,6 +28,7 @@ _CONFIG = """\
   <mark_cache_size>67108864</mark_cache_size>
   <index_mark_cache_size>16777216</index_mark_cache_size>
   <uncompressed_cache_size>0</uncompressed_cache_size>
+  <background_schedule_pool_size>8</background_schedule_pool_size>
 </clickhouse>
 """
 
@@ -86,13 +87,16 @@ class LocalClickHouse:
             raise ServiceError("ClickHouse was not started")
         return self._process
 
-    def start(self) -> None:
+    def start(self) -> Process:
         """Start the process; `ready()` waits for it."""
         self.folder.mkdir(parents=True, exist_ok=True)
-        http, tcp = self._ports = _pair(stable_ports(self.folder / "ports.json", 2))
+        if not any(self._ports):
+            self._ports = stable_pair(self.folder / "ports.json")
         self._configure()
-        command = [sys.executable, "-I", "-S", _LISTENER, self.library, self.folder, str(http), str(tcp)]
+        ports = [str(port) for port in self._ports]
+        command = [sys.executable, "-I", "-S", _LISTENER, self.library, self.folder, *ports]
         self._process = Process(command, log=self.log, cwd=self.folder)
+        return self._process
 
     def ready(self) -> None:
         """Wait until it answers queries. Raises: ServiceError."""
@@ -131,8 +135,3 @@ class LocalClickHouse:
                 return answer.status == 200
         except (urllib.error.URLError, OSError):
             return False
-
-
-def _pair(ports: list[int]) -> tuple[int, int]:
-    first, second = ports
-    return first, second

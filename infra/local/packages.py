@@ -13,7 +13,7 @@ import shutil
 import subprocess
 import sys
 import tarfile
-from collections.abc import Callable, Generator
+from collections.abc import Callable, Generator, Iterable
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from pathlib import Path
@@ -38,12 +38,12 @@ class PackageError(Exception):
 
 def kafka_jars(settings: Settings) -> Path:
     """The folder with Kafka's 46 jars. Raises: PackageError."""
-    return _fetched(kafka_folder(settings), _fetch_jars)
+    return fetched(kafka_folder(settings), _fetch_jars)
 
 
 def libchdb(settings: Settings) -> Path:
     """The file `libchdb.so`. Raises: PackageError."""
-    return _fetched(chdb_folder(settings), _fetch_chdb) / "libchdb.so"
+    return fetched(chdb_folder(settings), _fetch_chdb) / "libchdb.so"
 
 
 def kafka_folder(settings: Settings) -> Path:
@@ -56,7 +56,7 @@ def chdb_folder(settings: Settings) -> Path:
     return settings.cache / f"chdb-{CHDB_VERSION}"
 
 
-def _fetched(folder: Path, fetch: Callable[[Path], None]) -> Path:
+def fetched(folder: Path, fetch: Callable[[Path], None]) -> Path:
     """`folder`, which is either absent or whole: it is filled under another name and then renamed."""
     if folder.is_dir():
         return folder
@@ -83,17 +83,21 @@ def _locked(path: Path) -> Generator[None, None, None]:
 
 
 def _fetch_jars(part: Path) -> None:
-    """Resolve the jars in `part` and link those of the pinned list into `part/out`."""
     environment = _resolve_jars(part)
-    found = {path.name: path for folder in ("jars", "modules") for path in (environment / folder).glob("*.jar")}
-    pinned = Path(__file__).with_name(f"kafka-{KAFKA_VERSION}.sha256")
-    for line in pinned.read_text().splitlines():
+    found = [path for folder in ("jars", "modules") for path in (environment / folder).glob("*.jar")]
+    take_pinned(found, part / "out")
+
+
+def take_pinned(found: Iterable[Path], out: Path) -> None:
+    """Move those of the files that are on the list of pinned jars to `out`. Raises: PackageError if one is not as pinned."""
+    by_name = {path.name: path for path in found}
+    for line in Path(__file__).with_name(f"kafka-{KAFKA_VERSION}.sha256").read_text().splitlines():
         digest, name = line.split()
-        if name not in found:
+        if name not in by_name:
             raise PackageError(f"{name}: not among the jars of {_KAFKA}")
-        if hashlib.sha256(found[name].read_bytes()).hexdigest() != digest:
+        if hashlib.sha256(by_name[name].read_bytes()).hexdigest() != digest:
             raise PackageError(f"{name}: not the pinned bytes")
-        found[name].rename(part / "out" / name)
+        by_name[name].rename(out / name)
 
 
 def _resolve_jars(part: Path) -> Path:

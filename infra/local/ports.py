@@ -9,13 +9,13 @@ from pathlib import Path
 LOOPBACK = "127.0.0.1"
 
 
-def stable_ports(file: Path, count: int) -> list[int]:
-    """The ports written in `file` if all are free, else new ones, which are written there."""
+def stable_pair(file: Path) -> tuple[int, int]:
+    """The two ports written in `file` if both are free, else new ones, which are written there."""
     ports: list[int] = json.loads(file.read_text()) if file.exists() else []
-    if len(ports) != count or not all(port_is_free(port) for port in ports):
-        ports = [free_port() for _ in range(count)]
+    if len(ports) != 2 or not all(port_is_free(port) for port in ports):
+        ports = [free_port(), free_port()]
         file.write_text(json.dumps(ports))
-    return ports
+    return ports[0], ports[1]
 
 
 def free_port() -> int:

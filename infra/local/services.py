@@ -1,0 +1,96 @@
+"""What the running local stack consists of, as a file that other shells read."""
+
+import os
+from dataclasses import dataclass, field
+from pathlib import Path
+
+import msgspec
+from pydantic import SecretStr
+
+from infra.local.pidfile import running_pid
+from infra.settings import Settings
+
+
+class NotRunningError(Exception):
+    """No stack runs in this state folder and an address is missing."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ProcessStatus:
+    """`pid` 0: it is between two lives. `exit_code` is that of its last life, negative for a signal."""
+
+    name: str
+    pid: int
+    restarts: int
+    exit_code: int | None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Services:
+    """The running stack: its supervisor, its addresses, its processes."""
+
+    pid: int
+    kafka: str
+    clickhouse: str
+    clickhouse_password: str = field(repr=False)
+    objects: str
+    processes: tuple[ProcessStatus, ...]
+
+
+def write_services(state: Path, services: Services) -> None:
+    """Replace the file; readable by its owner only, because it holds the password of ClickHouse."""
+    part = _path(state).with_suffix(".part")
+    part.unlink(missing_ok=True)
+    part.touch(mode=0o600)
+    part.write_bytes(msgspec.json.format(msgspec.json.encode(services)))
+    part.replace(_path(state))
+
+
+def remove_services(state: Path) -> None:
+    """Say that the stack is not ready."""
+    _path(state).unlink(missing_ok=True)
+
+
+def read_services(state: Path) -> Services | None:
+    """The stack of this state folder, or None if none is running and ready."""
+    pid = running_pid(state)
+    if pid is None:
+        return None
+    try:
+        services = msgspec.json.decode(_path(state).read_bytes(), type=Services)
+    except FileNotFoundError:
+        return None
+    return services if services.pid == pid else None
+
+
+def resolve(settings: Settings) -> Settings:
+    """`settings` with every empty address filled in from the running stack. Raises: NotRunningError."""
+    missing = [name for name in ("kafka", "clickhouse", "objects") if not getattr(settings, name)]
+    if not missing:
+        return settings
+    services = read_services(settings.state)
+    if services is None:
+        names = ", ".join(f"LONGTAKE_{name.upper()}" for name in missing)
+        raise NotRunningError(f"no stack is running in {settings.state}: start one with 'longtake up', or set {names}")
+    found = {name: getattr(services, name) for name in missing}
+    if "clickhouse" in missing:
+        found["clickhouse_password"] = SecretStr(services.clickhouse_password)
+    return settings.model_copy(update=found)
+
+
+def environment(settings: Settings) -> dict[str, str]:
+    """This process's environment, with `settings` as the `LONGTAKE_*` variables and our packages importable."""
+    values = dict(settings)
+    secret: SecretStr = values.pop("clickhouse_password")
+    root = str(Path(__file__).parents[2])
+    return {
+        **{name: value for name, value in os.environ.items() if not name.startswith("LONGTAKE_")},
+        **{f"LONGTAKE_{name.upper()}": str(value) for name, value in values.items()},
+        "LONGTAKE_CLICKHOUSE_PASSWORD": secret.get_secret_value(),
+        "PYTHONPATH": os.pathsep.join(filter(None, [root, os.environ.get("PYTHONPATH")])),
+        "PYTHONUNBUFFERED": "1",
+    }
+
+
+def _path(state: Path) -> Path:
+    return state / "services.json"
