@@ -5,11 +5,8 @@ from dataclasses import dataclass
 from typing import Any
 
 from confluent_kafka import Consumer, Producer
-from confluent_kafka import Message as Record
 from confluent_kafka.admin import AdminClient
 
-from infra.bus.errors import FatalClientError
-from infra.bus.message import Message
 from infra.settings import Settings
 
 MAX_RECORD_BYTES = 4 << 20
@@ -82,35 +79,6 @@ def admin(settings: Settings) -> AdminClient:
     return AdminClient(_connecting(settings, "longtake.admin"), logger=_librdkafka)
 
 
-def message_of(record: Record) -> Message:
-    """The record as the product knows it."""
-    return Message(
-        topic=record.topic() or "",
-        partition=record.partition() or 0,
-        offset=record.offset() or 0,
-        key=record.key(),
-        value=record.value(),
-        headers=tuple(_headers(record)),
-        timestamp_us=record.timestamp()[1] * 1000,
-    )
-
-
-def check_fatal(record: Record) -> None:
-    """Raises: FatalClientError. A fatal consumer tells so in a message whose error does not call itself fatal."""
-    error = record.error()
-    if error and (error.fatal() or error.code() == error._FATAL):  # pyright: ignore[reportPrivateUsage] (its public name)
-        raise FatalClientError(
-            f"the consumer is dead for good: {error.str()}. Either another process runs in this slot, or the broker "
-            "was away for longer than session_timeout_ms; a restart is the cure"
-        )
-
-
-def _headers(record: Record) -> list[tuple[str, bytes | None]]:
-    headers = record.headers() or []
-    pairs = headers.items() if isinstance(headers, dict) else headers
-    return [(name, value.encode() if isinstance(value, str) else value) for name, value in pairs]
-
-
 def _consumer(config: Config) -> Consumer:
     return Consumer(config, logger=_librdkafka)
 
@@ -150,7 +118,8 @@ def _member(settings: Settings, member: Member) -> Config:
 def _session(settings: Settings) -> Config:
     return {
         "session.timeout.ms": settings.session_timeout_ms,
-        "heartbeat.interval.ms": min(3000, settings.session_timeout_ms // 5),
+        # The others hear of a rebalance by heartbeat.
+        "heartbeat.interval.ms": min(1000, settings.session_timeout_ms // 5),
     }
 
 

@@ -2,11 +2,12 @@
 
 from collections.abc import Callable, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
-from typing import Protocol
+from typing import Protocol, TypeAlias
 
 from infra.bus.message import Message
 from schemas.topics import Event
 
+Answer: TypeAlias = "Future[Sequence[Event]]"
 Handler = Callable[[Message], Sequence[Event]]
 """Raises BadInputError: the record is dead-lettered. Any other error ends the process, and the record comes again."""
 
@@ -14,8 +15,8 @@ Handler = Callable[[Message], Sequence[Event]]
 class Work(Protocol):
     """Records in, futures of events out. At most one record of a partition is in flight."""
 
-    def submit(self, message: Message) -> "Future[Sequence[Event]]":
-        """Start the work and return at once."""
+    def submit(self, message: Message) -> Answer:
+        """Start the work and return at once. A future that gets cancelled is no longer waited for: its partition is gone."""
         ...
 
     def close(self) -> None:
@@ -30,7 +31,7 @@ class ThreadWork:
         self._handler = handler
         self._pool = ThreadPoolExecutor(slots, thread_name_prefix="work")
 
-    def submit(self, message: Message) -> "Future[Sequence[Event]]":
+    def submit(self, message: Message) -> Answer:
         return self._pool.submit(self._handler, message)
 
     def close(self) -> None:

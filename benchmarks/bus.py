@@ -1,0 +1,66 @@
+"""What a hop over the bus costs: an event in, a worker that only answers, an event out, in transactions of one record."""
+
+import statistics
+import threading
+import time
+from collections.abc import Generator
+from contextlib import contextmanager
+
+from infra.bus.clients import Member
+from infra.bus.message import Message
+from infra.bus.reader import Reader
+from infra.bus.requests import event_in
+from infra.bus.work import ThreadWork
+from infra.bus.worker import run_worker
+from infra.bus.writer import Writer
+from infra.settings import Settings
+from schemas.headers import trace_root
+from schemas.records import CancelRequested, PromptRefused
+
+_WARM_UP = 50
+_HOPS = 300
+_ANSWER_S = 30.0
+
+
+def measure(settings: Settings) -> dict[str, float]:
+    """Milliseconds from before an event is sent to when a subscriber has the committed answer, one after the other."""
+    with (
+        _worker(settings),
+        Reader.from_now(settings, [PromptRefused.topic]) as reader,
+        Writer(settings, "longtake.benchmark") as writer,
+    ):
+        times_ms = [_hop(writer, reader, f"job-{i}") for i in range(_WARM_UP + _HOPS)][_WARM_UP:]
+    return {
+        "worker_hop_p50_ms": statistics.median(times_ms),
+        "worker_hop_p99_ms": statistics.quantiles(times_ms, n=100)[98],
+    }
+
+
+def _hop(writer: Writer, reader: Reader, job_id: str) -> float:
+    start = time.perf_counter()
+    writer.publish([CancelRequested(job_id=job_id)], trace_root(job_id))
+    message = None
+    while message is None or message.job_id != job_id:
+        message = reader.poll(0.1)
+        if time.perf_counter() - start > _ANSWER_S:
+            raise TimeoutError(f"no answer about {job_id} in {_ANSWER_S:.0f} s")
+    return (time.perf_counter() - start) * 1e3
+
+
+@contextmanager
+def _worker(settings: Settings) -> Generator[None]:
+    stop = threading.Event()
+    member = Member(role="benchmark", topics=(CancelRequested.topic,))
+    work = ThreadWork(_answer, settings.slots)
+    thread = threading.Thread(target=run_worker, args=(settings, member, work, stop), daemon=True)
+    thread.start()
+    try:
+        yield
+    finally:
+        stop.set()
+        thread.join()
+
+
+def _answer(message: Message) -> tuple[PromptRefused]:
+    job_id = event_in(message, CancelRequested).job_id
+    return (PromptRefused(job_id=job_id, field="text", rule="benchmark", message="", content_hash="", refused_us=0),)
