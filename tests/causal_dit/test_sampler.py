@@ -59,6 +59,7 @@ def test_a_block_takes_five_passes_and_each_is_a_heartbeat(model: Transformer) -
     beats = list(denoise(model, cache, prompt(model, 1), DISTILLED, noise_of(0)))
     assert len(beats) == 5
     assert torch.equal(beats[-1], beats[-2])
+    assert torch.equal(beats[-1], beats[-1].half().double())
 
 
 def test_the_last_pass_leaves_clean_keys_behind(model: Transformer) -> None:
@@ -107,7 +108,7 @@ def test_euler_steps_follow_a_straight_flow_exactly(model: Transformer, monkeypa
     cache = cache_of()
     cache.begin(0)
     *_, out = denoise(model, cache, prompt(model, 1), euler(7, guidance=1.0), noise_of(0))
-    assert torch.allclose(out, target)
+    assert torch.allclose(out, target, atol=1e-3)
 
 
 def test_guidance_moves_away_from_the_negative(model: Transformer) -> None:
@@ -118,7 +119,7 @@ def test_guidance_moves_away_from_the_negative(model: Transformer) -> None:
         return out
 
     alone, negative = clean(1.0, 1), clean(1.0, 2)
-    assert torch.allclose(clean(1.0, 1, 2), alone)
-    assert torch.allclose(clean(0.0, 1, 2), negative)
+    assert torch.allclose(clean(1.0, 1, 2), alone, atol=1e-3)
+    assert torch.allclose(clean(0.0, 1, 2), negative, atol=1e-3)
     away = clean(3.0, 1, 2)
     assert (away - negative).norm() > (alone - negative).norm()
