@@ -33,7 +33,7 @@ MODULES = {
     Role.ASSEMBLE: "streams.assembler",
     Role.CHECK_PIECES: "qc_consumers.pieces",
     Role.CHECK_VIDEOS: "qc_consumers.videos",
-    Role.INSIGHTS: "streams.insights",
+    Role.INSIGHTS: "streams.insights.worker",
 }
 """Imported when the role is started: a director loads no engine, the command line loads neither."""
 

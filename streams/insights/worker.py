@@ -1,0 +1,97 @@
+"""longtake.segments.v1, jobs.v1, pieces.checked.v1 -> longtake.progress.v1, baselines.v1: derived streams, by Faust.
+
+Everything here can be computed again: events have absolute values, nothing waits for them, and `longtake insights
+rebuild` replays. One worker does it for all jobs, because its sums are over all of them; it takes hundreds of events a
+second where a two-minute job has some 300.
+"""
+
+import asyncio
+import logging
+import os
+import signal
+import threading
+
+from infra.settings import Settings
+from schemas.records import JobChanged, PieceChecked, SegmentGenerated
+from streams.insights.driver import App
+from streams.insights.generations import TABLE, Generations, group_of
+from streams.insights.ledger import Ledger
+
+SOURCES = (SegmentGenerated.topic, JobChanged.topic, PieceChecked.topic)
+_LOOK_FOR_GENERATION_S = 2.0
+_STOP_S = 10.0
+log = logging.getLogger(__name__)
+
+
+def run(settings: Settings, slot: int) -> None:
+    """Derive the streams until SIGTERM, or until a newer generation was begun.
+
+    Raises: ValueError for a slot other than 0; whatever broke Faust or an event: the process is to be started again.
+    """
+    if slot:
+        raise ValueError("insights is one worker: slot 0")
+    for noisy in ("faust", "mode", "aiokafka", "streams.insights.driver"):
+        logging.getLogger(noisy).setLevel(logging.WARNING)
+    generations = Generations(settings)
+    asyncio.run(_serve(settings, generations, generations.current()))
+
+
+def new_app(settings: Settings, generation: int) -> App:
+    """The Faust app, without its agent."""
+    return App(
+        group_of(generation),
+        broker=[f"kafka://{server}" for server in settings.kafka.split(",")],
+        processing_guarantee="at_least_once",
+        broker_session_timeout=settings.session_timeout_ms / 1000,
+        broker_commit_interval=0.5,
+        consumer_group_instance_id=f"{group_of(generation)}-0",
+        producer_linger=0.0,
+        producer_compression_type="gzip",
+        topic_allow_declare=False,
+        topic_disable_leader=True,
+        table_standby_replicas=0,
+        web_enabled=False,
+        store="memory://",
+    )
+
+
+async def _serve(settings: Settings, generations: Generations, generation: int) -> None:
+    app = new_app(settings, generation)
+    table = app.Table(TABLE, key_type=bytes, value_type=bytes, partitions=settings.partitions)
+    ledger = Ledger(app, table)
+    sources = app.topic(*SOURCES, key_type=bytes, value_type=bytes, key_serializer="raw", value_serializer="raw")
+    app.agent(sources, concurrency=1, name=TABLE)(ledger.follow)
+    app.on_partitions_assigned.connect(ledger.forget)
+    stop = asyncio.Event()
+    for number in (signal.SIGTERM, signal.SIGINT):
+        asyncio.get_running_loop().add_signal_handler(number, stop.set)
+    reasons = {
+        asyncio.create_task(stop.wait(), name="a signal"),
+        asyncio.create_task(_superseded(generations, generation), name="a newer generation"),
+        asyncio.create_task(_broken(app), name="Faust"),
+        asyncio.create_task(ledger.broken(), name="an event"),
+    }
+    done, _ = await asyncio.wait(reasons, return_when=asyncio.FIRST_COMPLETED)
+    log.info("insights ends by %s", " and ".join(task.get_name() for task in done))
+    _end_process_after(_STOP_S)
+    await app.stop()
+    for task in done:
+        task.result()
+
+
+async def _superseded(generations: Generations, generation: int) -> None:
+    while await asyncio.to_thread(generations.newest) <= generation:
+        await asyncio.sleep(_LOOK_FOR_GENERATION_S)
+
+
+async def _broken(app: App) -> None:
+    await app.start()
+    await app.wait_until_stopped()
+    raise app.crash_reason or RuntimeError("Faust stopped by itself")
+
+
+def _end_process_after(seconds: float) -> None:
+    """Faust's shutdown can wait for ever for an agent. Nothing is lost: what was not committed comes again."""
+    timer = threading.Timer(seconds, os._exit, (1,))
+    timer.daemon = True
+    timer.start()
