@@ -1,0 +1,101 @@
+"""What makes pieces join by copying: one clock, one decoder configuration, an IDR in front, every frame there.
+
+The clock: frame n is at `n * step` ticks of 1 / timescale s, exactly n * fps_den / fps_num seconds.
+"""
+
+from dataclasses import dataclass
+from fractions import Fraction
+from pathlib import Path
+
+import av
+import xxhash
+from av.error import FFmpegError
+
+from schemas.records import VideoFormat
+
+MP4 = "video/mp4"
+_IDR = 5
+"""H.264 NAL unit type of an IDR slice. A keyframe flag may also stand on an open GOP's I-frame, before which frames are lost."""
+
+
+class CodedVideoError(Exception):
+    """A file that is not a whole piece."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Clock:
+    """Ticks of a track. Frame rates are scaled up by 1000, as players expect; those over 1001 have it in the numerator."""
+
+    timescale: int
+    step: int
+
+    @property
+    def tick_s(self) -> Fraction:
+        """Seconds."""
+        return Fraction(1, self.timescale)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CodedVideo:
+    """An H.264 file as its packets show it."""
+
+    frames: int
+    config: bytes
+    """The avcC."""
+    idr_frames: tuple[int, ...]
+    """Positions of IDRs in the order of display."""
+    delay_frames: int
+    """How far decoding runs ahead of display."""
+
+    @property
+    def config_digest(self) -> str:
+        """`xxh3:...` of the decoder configuration: equal for all pieces of a video."""
+        return f"xxh3:{xxhash.xxh3_128_hexdigest(self.config)}"
+
+
+def clock_of(size: VideoFormat) -> Clock:
+    """Of a track with that frame rate."""
+    scale = 1000 if size.fps_num < 1000 else 1
+    return Clock(timescale=size.fps_num * scale, step=size.fps_den * scale)
+
+
+def examine(path: Path, clock: Clock) -> CodedVideo:
+    """What is in an MP4 with one H.264 track, from its packets alone.
+
+    Raises: CodedVideoError unless its frames are at 0, 1, 2, ... steps of the clock and the first one is an IDR.
+    """
+    try:
+        with av.open(str(path)) as container:
+            stream = container.streams.video[0]
+            config = bytes(stream.codec_context.extradata or b"")
+            if stream.codec_context.name != "h264" or len(config) < 7:
+                raise CodedVideoError(f"not H.264 in MP4: {stream.codec_context.name}")
+            packets = [
+                (packet.pts, bool(packet.is_keyframe) and _is_idr(bytes(packet), (config[4] & 3) + 1))
+                for packet in container.demux(stream)
+                if packet.size
+            ]
+            ticks = stream.time_base
+    except (FFmpegError, IndexError) as error:
+        raise CodedVideoError(f"cannot be read: {error}") from error
+    if ticks != clock.tick_s:
+        raise CodedVideoError(f"clock of {ticks} s, not {clock.tick_s}")
+    if sorted(pts if pts is not None else -1 for pts, _ in packets) != [n * clock.step for n in range(len(packets))]:
+        raise CodedVideoError("frames are not at equal steps from 0 on")
+    order = [(pts or 0) // clock.step for pts, _ in packets]
+    idr_frames = tuple(sorted(frame for frame, (_, idr) in zip(order, packets, strict=True) if idr))
+    if order[:1] != [0] or idr_frames[:1] != (0,):
+        raise CodedVideoError("does not begin with an IDR")
+    delay = max(decoded - shown for decoded, shown in enumerate(order))
+    return CodedVideo(frames=len(order), config=config, idr_frames=idr_frames, delay_frames=delay)
+
+
+def _is_idr(packet: bytes, length_bytes: int) -> bool:
+    """Whether an access unit of length-prefixed NAL units holds an IDR slice. Source: ISO/IEC 14496-15, 5.3."""
+    at = 0
+    while at + length_bytes < len(packet):
+        length = int.from_bytes(packet[at : at + length_bytes])
+        if packet[at + length_bytes] & 31 == _IDR:
+            return True
+        at += length_bytes + length
+    return False

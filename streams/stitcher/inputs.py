@@ -1,0 +1,52 @@
+"""What a request for a piece points at, checked as far as no later step would survive it being wrong."""
+
+from dataclasses import dataclass
+from pathlib import Path
+
+from infra.objects import Objects, job_key
+from schemas.errors import BadInputError
+from schemas.records import PieceRequested, SeamKind
+from streams.stitcher.segment import Placed, Segment, open_segment
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Inputs:
+    """The new segment, and the one before it in its place before the seam."""
+
+    new: Segment
+    previous: Placed | None
+
+
+def open_inputs(request: PieceRequested, objects: Objects, folder: Path) -> Inputs:
+    """The segments of `request`; copies may be made in `folder`. Raises: BadInputError: another try would find the same."""
+    _check(request)
+    new = open_segment(objects, request.segment_frames, "segment_frames", request.format, folder)
+    if len(new) != request.frames + request.tail_overlap:
+        expected = f"{request.frames} + {request.tail_overlap}"
+        raise BadInputError(field="segment_frames", rule="frames", message=f"{len(new)} frames, not {expected}")
+    if request.previous_frames is None:
+        return Inputs(new=new, previous=None)
+    before = open_segment(objects, request.previous_frames, "previous_frames", request.format, folder)
+    if len(before) < request.head_overlap:
+        raise BadInputError(field="previous_frames", rule="frames", message=f"{len(before)}: less than the overlap")
+    origin = len(before) - request.head_overlap
+    return Inputs(new=new, previous=Placed(segment=before, origin=origin, correction=request.previous_correction))
+
+
+def _check(request: PieceRequested) -> None:
+    try:
+        job_key(request.job_id, "pieces", "0")
+    except ValueError as error:
+        raise BadInputError(field="job_id", rule="format", message=str(error)) from error
+    size = request.format
+    if min(size.width, size.height) < 2 or size.width % 2 or size.height % 2:
+        raise BadInputError(field="format", rule="even", message=f"{size.width} x {size.height}")
+    if min(size.fps_num, size.fps_den) < 1:
+        raise BadInputError(field="format", rule="range", message=f"{size.fps_num}/{size.fps_den} frames per second")
+    if not 0 <= request.head_overlap <= request.frames or request.frames < 1 or request.tail_overlap < 0:
+        raise BadInputError(field="head_overlap", rule="range", message="overlaps and frames do not fit together")
+    begins = request.seam in (SeamKind.FIRST, SeamKind.CUT)
+    if begins and request.head_overlap:
+        raise BadInputError(field="head_overlap", rule="range", message=f"a {request.seam} seam has no overlap")
+    if not begins and request.previous_frames is None:
+        raise BadInputError(field="previous_frames", rule="required", message=f"a {request.seam} seam has two sides")

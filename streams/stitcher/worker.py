@@ -1,0 +1,114 @@
+"""longtake.pieces.requested.v1 -> longtake.pieces.v1: align, blend, encode once."""
+
+import logging
+import tempfile
+import time
+from collections.abc import Callable
+from pathlib import Path
+
+from infra.bus.clients import Member
+from infra.bus.process import stop_on_signals
+from infra.bus.requests import remembered
+from infra.bus.work import ThreadWork
+from infra.bus.worker import run_worker
+from infra.objects import Objects, job_key
+from infra.settings import Settings
+from schemas.records import PieceRequested, PieceStitched, SeamKind, SeamRejected
+from streams.mp4 import MP4
+from streams.stitcher.alignment import SeamError
+from streams.stitcher.inputs import Inputs, open_inputs
+from streams.stitcher.join import Join, begin, continue_shot, dissolve
+from streams.stitcher.limits import Limits
+from streams.stitcher.piece import Piece, make_piece
+
+log = logging.getLogger(__name__)
+
+
+def run(settings: Settings, slot: int) -> None:
+    """Serve the topic until SIGTERM or SIGINT. Raises: BusError: start the process again."""
+    member = Member(role="stitch", topics=(PieceRequested.topic,), slot=slot)
+    objects = Objects(settings.objects)
+    stitch = Stitch(objects, settings.state / "scratch", member.name, lambda: time.time_ns() // 1000)
+    work = ThreadWork(remembered(objects, PieceRequested, stitch), settings.slots)
+    run_worker(settings, member, work, stop_on_signals())
+
+
+class Stitch:
+    """Does what a request for a piece asks for. Piece and reference are stored before there is an event that points at them.
+
+    `scratch` is a folder for temporary files, `worker` the name of this process in events.
+    """
+
+    def __init__(self, objects: Objects, scratch: Path, worker: str, now_us: Callable[[], int]) -> None:
+        self._objects = objects
+        self._scratch = scratch
+        self._worker = worker
+        self._now_us = now_us
+        scratch.mkdir(parents=True, exist_ok=True)
+
+    def __call__(self, request: PieceRequested) -> PieceStitched | SeamRejected:
+        """The piece, or that its segment cannot be joined: the same answer whenever it is asked.
+
+        Raises: BadInputError for a request that no other try would meet.
+        """
+        started_us = self._now_us()
+        with tempfile.TemporaryDirectory(dir=self._scratch, prefix="stitch-") as name:
+            folder = Path(name)
+            inputs = open_inputs(request, self._objects, folder)
+            try:
+                join = _join(request, inputs, Limits())
+            except SeamError as rejection:
+                log.info("%s piece %s rejected: %s", request.job_id, request.piece, rejection.reason)
+                return self._rejected(request, rejection)
+            piece = make_piece(request, join, inputs.previous, folder, self._now_us)
+            log.info("%s piece %s stitched: %s", request.job_id, request.piece, join.seam)
+            return self._stored(request, join, piece, started_us)
+
+    def _rejected(self, request: PieceRequested, rejection: SeamError) -> SeamRejected:
+        return SeamRejected(
+            job_id=request.job_id,
+            piece=request.piece,
+            attempt=request.attempt,
+            request_hash=request.request_hash,
+            reason=rejection.reason,
+            seam=rejection.seam,
+            rejected_us=self._now_us(),
+            worker=self._worker,
+        )
+
+    def _stored(self, request: PieceRequested, join: Join, piece: Piece, started_us: int) -> PieceStitched:
+        name = f"{request.piece}-{request.attempt}"
+        return PieceStitched(
+            job_id=request.job_id,
+            piece=request.piece,
+            attempt=request.attempt,
+            request_hash=request.request_hash,
+            format=request.format,
+            start_frame=request.start_frame,
+            frames=request.frames,
+            video=self._objects.put_file(job_key(request.job_id, "pieces", f"{name}.mp4"), piece.video, MP4),
+            reference=self._objects.put_file(
+                job_key(request.job_id, "pieces", f"{name}.reference.mp4"), piece.reference, MP4
+            ),
+            reference_head_context=piece.head_context,
+            reference_tail_context=piece.tail_context,
+            decoder_config=piece.coded.config_digest,
+            seam=join.seam,
+            correction=join.new.correction,
+            encode=request.encode,
+            generated_us=piece.generated_us,
+            decoded_us=piece.decoded_us,
+            encoded_us=piece.encoded_us,
+            started_us=started_us,
+            finished_us=self._now_us(),
+            worker=self._worker,
+        )
+
+
+def _join(request: PieceRequested, inputs: Inputs, limits: Limits) -> Join:
+    previous = inputs.previous
+    if previous is None or request.seam in (SeamKind.FIRST, SeamKind.CUT):
+        return begin(inputs.new, request.seam)
+    if request.seam is SeamKind.DISSOLVE:
+        return dissolve(previous, inputs.new, request.head_overlap)
+    return continue_shot(previous, inputs.new, request.head_overlap, request.tail_overlap, limits)
