@@ -4,6 +4,7 @@ from typing import Annotated
 
 import typer
 
+from infra.bus.process import run_process
 from infra.cli import logs
 from infra.cli.worker import Role, entry
 from infra.settings import Settings
@@ -17,4 +18,4 @@ def worker(
     """Run one process of the line until SIGTERM. `longtake up` does this for all of them."""
     settings: Settings = ctx.obj
     logs.set_up()
-    entry(role)(settings, slot)
+    run_process(lambda: entry(role)(settings, slot))
