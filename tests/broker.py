@@ -7,6 +7,7 @@ import time
 from confluent_kafka import KafkaException
 from confluent_kafka.admin import AdminClient, MemberDescription
 
+from infra.bus.progress import EndsQuery
 from infra.bus.topics import create_topics
 from infra.settings import Settings
 
@@ -24,6 +25,18 @@ def reset(settings: Settings) -> None:
     while _topics(admin):  # the broker learns later than the controller; until then the old ones look like new ones
         time.sleep(0.01)
     create_topics(settings)
+    while not _leads(admin):
+        time.sleep(0.01)
+
+
+def _leads(admin: AdminClient) -> bool:
+    """Whether the broker knows what the controller says: that it leads every partition."""
+    topics = admin.list_topics(timeout=_DEADLINE_S).topics
+    try:
+        EndsQuery(admin, [(name, p) for name, topic in topics.items() for p in topic.partitions]).result()
+    except KafkaException:
+        return False
+    return True
 
 
 def _topics(admin: AdminClient) -> list[str]:

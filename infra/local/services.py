@@ -10,6 +10,8 @@ from pydantic import SecretStr
 from infra.local.pidfile import running_pid
 from infra.settings import Settings
 
+_ADDRESSES = ("kafka", "clickhouse", "objects")
+
 
 class NotRunningError(Exception):
     """No stack runs in this state folder and an address is missing."""
@@ -65,15 +67,20 @@ def read_services(state: Path) -> Services | None:
 
 def resolve(settings: Settings) -> Settings:
     """`settings` with every empty address filled in from the running stack. Raises: NotRunningError."""
-    missing = [name for name in ("kafka", "clickhouse", "objects") if not getattr(settings, name)]
+    missing = [name for name in _ADDRESSES if not getattr(settings, name)]
     if not missing:
         return settings
     services = read_services(settings.state)
     if services is None:
         names = ", ".join(f"LONGTAKE_{name.upper()}" for name in missing)
         raise NotRunningError(f"no stack is running in {settings.state}: start one with 'longtake up', or set {names}")
-    found = {name: getattr(services, name) for name in missing}
-    if "clickhouse" in missing:
+    return filled(settings, services)
+
+
+def filled(settings: Settings, services: Services) -> Settings:
+    """`settings` with every empty address replaced by that of `services`."""
+    found = {name: getattr(services, name) for name in _ADDRESSES if not getattr(settings, name)}
+    if "clickhouse" in found:
         found["clickhouse_password"] = SecretStr(services.clickhouse_password)
     return settings.model_copy(update=found)
 

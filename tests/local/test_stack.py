@@ -144,7 +144,7 @@ def test_up_twice_then_down(tmp_path: Path) -> None:
         assert (settings.state / "services.json").stat().st_mode & 0o077 == 0
     finally:
         down(settings)
-    assert _ended(family)
+    _until(lambda: _ended(family))
     with pytest.raises(NotRunningError):
         resolve(settings)
 
