@@ -42,6 +42,10 @@ _ARROW = {
 }
 
 
+class RowsError(ValueError):
+    """A value does not fit its column: a number out of range, or the wrong type."""
+
+
 class ClosedError(Exception):
     """The database was closed while an insert was waiting for it: the record has to come again."""
 
@@ -68,7 +72,7 @@ class Database:
     def insert(self, rows: Rows) -> None:
         """Returns when the rows are there, however long ClickHouse is away.
 
-        Raises: ClosedError if `close` is called meanwhile; DatabaseError or pyarrow.ArrowInvalid if the rows do not fit (a bug).
+        Raises: RowsError; ClosedError if `close` is called meanwhile; DatabaseError if ClickHouse refuses the rows (a bug).
         """
         self._patiently(lambda client: self._insert(client, rows), rows.token)
 
@@ -81,7 +85,10 @@ class Database:
             return
         schema = self._schema(client, rows.table)
         fields = [schema.field(name) for name in rows.columns]
-        arrays = [pa.array(list(rows.columns[field.name]), field.type) for field in fields]
+        try:
+            arrays = [pa.array(list(rows.columns[field.name]), field.type) for field in fields]
+        except (pa.ArrowInvalid, pa.ArrowTypeError, OverflowError) as error:
+            raise RowsError(f"{rows.token}: {error}") from error
         settings = {"insert_deduplication_token": rows.token, "async_insert": 0}
         client.insert_arrow(rows.table, pa.Table.from_arrays(arrays, schema=pa.schema(fields)), settings=settings)
 

@@ -1,0 +1,1 @@
+"""What is measured of a file: packets, container, pictures, and its distance from the lossless reference."""

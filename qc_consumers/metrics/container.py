@@ -1,0 +1,81 @@
+"""The boxes of an MP4 file (ISO 14496-12), without the media data: brand, order, clocks."""
+
+import struct
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import BinaryIO
+
+_CONTAINERS = {b"moov", b"trak", b"mdia"}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Track:
+    """One track as its header describes it."""
+
+    handler: str
+    """`vide`, `soun`, ..."""
+    timescale: int
+    """Ticks a second."""
+    duration_us: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Container:
+    """What the boxes say. A file that is no MP4 has no brand and no tracks."""
+
+    brand: str
+    faststart: bool
+    """The index lies before the media data: playing can start before all of it is there."""
+    tracks: tuple[Track, ...]
+
+
+def scan_container(path: Path) -> Container:
+    """Read the box headers of `path`. A file that ends too early gives what was there."""
+    brand, order, handlers, clocks = "", [], [], []
+    with path.open("rb") as file:
+        for kind, size in _boxes(file, path.stat().st_size):
+            order.append(kind)
+            match kind:
+                case b"ftyp":
+                    brand = file.read(4).decode("latin-1").strip()
+                case b"mdhd":
+                    clocks.append(_clock(file.read(size)))
+                case b"hdlr" if len(handlers) < len(clocks):
+                    handlers.append(file.read(12)[8:12].decode("latin-1"))
+                case _:
+                    pass
+    tracks = [
+        Track(
+            handler=handler, timescale=timescale, duration_us=round(ticks * 1_000_000 / timescale) if timescale else 0
+        )
+        for handler, (timescale, ticks) in zip(handlers, clocks, strict=False)
+    ]
+    faststart = b"moov" in order and b"mdat" in order and order.index(b"moov") < order.index(b"mdat")
+    return Container(brand=brand, faststart=faststart, tracks=tuple(tracks))
+
+
+def _boxes(file: BinaryIO, end: int) -> Iterator[tuple[bytes, int]]:
+    """Kind and payload size of each box, depth first; the file is at the payload. Leaves are skipped after each step."""
+    at = 0
+    while at + 8 <= end:
+        file.seek(at)
+        size, kind = struct.unpack(">I4s", file.read(8))
+        header = 8
+        if size == 1:
+            size, header = struct.unpack(">Q", file.read(8))[0], 16
+        if size == 0:
+            size = end - at
+        if size < header:
+            return
+        yield kind, min(size, end - at) - header
+        at += header if kind in _CONTAINERS else size
+
+
+def _clock(mdhd: bytes) -> tuple[int, int]:
+    """Timescale and duration of a media header, version 0 or 1."""
+    layout, at = (">IQ", 20) if mdhd[:1] == b"\1" else (">II", 12)
+    if len(mdhd) < at + struct.calcsize(layout):
+        return 0, 0
+    timescale, ticks = struct.unpack_from(layout, mdhd, at)
+    return timescale, ticks

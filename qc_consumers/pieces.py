@@ -1,0 +1,151 @@
+"""longtake.pieces.v1 -> longtake.pieces.checked.v1; longtake.segments.v1 and rejected seams only become rows.
+
+A piece is measured, its rows are in ClickHouse and its verdict is in the object store before the verdict is announced.
+A worker that dies in between measures again or finds the verdict; the rows are there once either way.
+"""
+
+import logging
+from collections.abc import Sequence
+from contextlib import closing
+from fractions import Fraction
+from pathlib import Path
+
+from infra.bus.clients import Member
+from infra.bus.message import Message
+from infra.bus.process import stop_on_signals
+from infra.bus.work import ThreadWork
+from infra.bus.worker import run_worker
+from infra.clickhouse import Database
+from infra.objects import BlobError
+from infra.settings import Settings
+from qc_consumers.check import Bench, Check, Measured, bench_of, checked, quarantined
+from qc_consumers.gates import Claim, Facts, judge_file, judge_reference, judge_scores, worst
+from qc_consumers.incoming import manifest_key, opened, unexpected
+from qc_consumers.look import look_at_piece
+from qc_consumers.metrics.packets import UnreadableError, scan_packets
+from qc_consumers.metrics.quality import Pair, QualityError, measure_quality
+from qc_consumers.metrics.scores import scores_of
+from qc_consumers.rows import failure_rows, piece_rows, rejection_rows, segment_rows
+from schemas.codec import decode, encode
+from schemas.records import (
+    PieceChecked,
+    PieceStitched,
+    SeamRejected,
+    SegmentFailed,
+    SegmentGenerated,
+)
+from schemas.topics import Event
+
+log = logging.getLogger(__name__)
+_TIMEOUT_S = 60.0
+_TIMEOUT_PER_FRAME_S = 2.0
+"""Scoring a 4K frame takes about half a second on one core."""
+
+
+def run(settings: Settings, slot: int) -> None:
+    """Serve the topics until SIGTERM or SIGINT. Raises: BusError: start the process again."""
+    member = Member(role="check-pieces", topics=(PieceStitched.topic, SegmentGenerated.topic), slot=slot)
+    with closing(Database(settings)) as database:
+        work = ThreadWork(CheckPieces(bench_of(settings, database, member.name)), settings.slots)
+        run_worker(settings, member, work, stop_on_signals())
+
+
+class CheckPieces:
+    """Handler of `longtake.pieces.v1` and `longtake.segments.v1`. Waits while ClickHouse is away."""
+
+    def __init__(self, bench: Bench) -> None:
+        self._bench = bench
+
+    def __call__(self, message: Message) -> Sequence[Event]:
+        """The PieceChecked of a stitched piece, nothing for the others. Raises: BadInputError, ClosedError."""
+        event, trace = opened(message)
+        match event:
+            case PieceStitched():
+                return (self._checked(event, trace),)
+            case SeamRejected():
+                self._bench.insert(*rejection_rows(event, trace))
+            case SegmentGenerated():
+                self._bench.insert(segment_rows(event, trace))
+            case SegmentFailed():
+                self._bench.insert(failure_rows(event, trace))
+            case _:
+                raise unexpected(event, message.topic)
+        return ()
+
+    def _checked(self, event: PieceStitched, trace: str) -> PieceChecked:
+        bench, manifest = self._bench, manifest_key(event)
+        known = bench.objects.get_manifest(manifest)
+        if known and isinstance(answer := decode(known), PieceChecked):
+            return answer
+        check = check_piece(event, bench)
+        bench.insert(*piece_rows(event, check, trace))
+        scores, findings = check.measured.scores, check.measured.findings
+        answer = PieceChecked(
+            job_id=event.job_id,
+            piece=event.piece,
+            attempt=event.attempt,
+            request_hash=event.request_hash,
+            verdict=worst(findings),
+            findings=findings,
+            scores=scores,
+            checked_us=check.checked_us,
+            worker=bench.worker,
+        )
+        bench.objects.put_manifest(manifest, encode(answer))
+        log.info(
+            "piece checked job_id=%s piece=%d attempt=%d verdict=%s vmaf=%.2f psnr_y=%.2f took_ms=%d",
+            *(event.job_id, event.piece, event.attempt, answer.verdict),
+            *(scores.vmaf_mean, scores.psnr_y_mean, check.took_us // 1000),
+        )
+        return answer
+
+
+def check_piece(event: PieceStitched, bench: Bench) -> Check:
+    """Measure a piece and judge it. What is missing or broken in it is a finding, not an exception."""
+    return checked(bench, lambda folder: _measured(event, bench, folder))
+
+
+def _measured(event: PieceStitched, bench: Bench, folder: Path) -> Measured:
+    claim = Claim(start_frame=event.start_frame, frames=event.frames, format=event.format)
+    try:
+        piece, reference = bench.objects.get_file(event.video, folder), bench.objects.get_file(event.reference, folder)
+        reference_scan = scan_packets(reference)
+        facts = look_at_piece(piece, reference, claim, event.reference_head_context, bench.profile, bench.threads)
+    except (BlobError, UnreadableError) as error:
+        return Measured(findings=(quarantined(error),))
+    findings = judge_file(facts, bench.profile, bench.profile.frozen_s)
+    if not _complete(facts):
+        return Measured(findings=findings, facts=facts)
+    pair = _pair(event, piece, reference)
+    missing = judge_reference(pair, reference_scan)
+    if missing:
+        return Measured(findings=(*findings, *missing), facts=facts)
+    try:
+        quality = measure_quality(
+            pair, threads=bench.threads, timeout_s=_TIMEOUT_S + _TIMEOUT_PER_FRAME_S * event.frames
+        )
+    except QualityError as error:
+        return Measured(findings=(*findings, quarantined(error)), facts=facts)
+    scores = scores_of(quality, claim.fps)
+    findings = (*findings, *judge_scores(scores, bench.profile))
+    return Measured(findings=findings, facts=facts, quality=quality, scores=scores)
+
+
+def _complete(facts: Facts) -> bool:
+    """Whether frame i of the piece is frame i of the reference: otherwise scores would be those of other pictures."""
+    claim, scan = facts.claim, facts.scan
+    counts = {len(scan.packets), len(facts.pictures.luma), claim.frames}
+    return len(counts) == 1 and (scan.width, scan.height) == (claim.format.width, claim.format.height)
+
+
+def _pair(event: PieceStitched, piece: Path, reference: Path) -> Pair:
+    return Pair(
+        piece=piece,
+        reference=reference,
+        width=event.format.width,
+        height=event.format.height,
+        fps=Fraction(event.format.fps_num, event.format.fps_den),
+        frames=event.frames,
+        head=event.reference_head_context,
+        tail=event.reference_tail_context,
+    )

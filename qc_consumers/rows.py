@@ -1,0 +1,220 @@
+"""Events and checks to rows of ClickHouse: pure. One insert per table and message, named so that a replay changes nothing."""
+
+from collections.abc import Mapping
+
+import msgspec
+import numpy as np
+import xxhash
+
+from infra.clickhouse import Rows, Value
+from qc_consumers.check import Check, Measured
+from qc_consumers.frames import frame_columns
+from qc_consumers.gates import worst
+from schemas.codec import encode
+from schemas.records import (
+    JobChanged,
+    PieceStitched,
+    Seam,
+    SeamRejected,
+    SegmentFailed,
+    SegmentGenerated,
+    Verdict,
+    VideoAssembled,
+    VideoFinished,
+    VideoFormat,
+)
+
+Row = Mapping[str, Value]
+
+
+def job_rows(event: JobChanged, trace_id: str) -> Rows:
+    """The state of a job. Two changes in the same microsecond are told apart by their content."""
+    names = ("job_id", "tenant", "content_hash", "stage", "reason", "title", "engine", "frames", "segments", "attempts")
+    counts = ("segments_generated", "pieces_stitched", "pieces_checked", "submitted_us", "changed_us")
+    row: Row = {
+        **_fields(event, *names, *counts),
+        **_format(event.format),
+        "trace_id": trace_id,
+        "lint_codes": [lint.code for lint in event.lint],
+        "lint_messages": [lint.message for lint in event.lint],
+        "video_uri": event.video.uri if event.video else "",
+    }
+    return _one("job_log", row, event.job_id, xxhash.xxh3_128_hexdigest(encode(event)))
+
+
+def segment_rows(event: SegmentGenerated, trace_id: str) -> Rows:
+    """A segment that was generated."""
+    same = ("job_id", "segment", "attempt", "request_hash", "start_frame", "engine", "engine_version", "restored")
+    times = ("started_us", "finished_us", "denoise_us", "decode_us", "store_us", "worker")
+    row: Row = {
+        **_fields(event, *same, *times),
+        "trace_id": trace_id,
+        "outcome": "generated",
+        "frames": event.frames.shape[0] if event.frames.shape else 0,
+        "latents_uri": event.latents.uri,
+        "latents_bytes": event.latents.size_bytes,
+        "frames_uri": event.frames.uri,
+        "frames_bytes": event.frames.size_bytes,
+        "failure": "",
+        "reason": "",
+        "retryable": False,
+    }
+    return _one("segment_log", row, event.job_id, event.segment, event.attempt, "generated")
+
+
+def failure_rows(event: SegmentFailed, trace_id: str) -> Rows:
+    """A segment that was tried and did not come out."""
+    same = ("job_id", "segment", "attempt", "request_hash", "engine", "engine_version", "reason", "retryable", "worker")
+    row: Row = {
+        **_fields(event, *same),
+        "trace_id": trace_id,
+        "outcome": "failed",
+        "start_frame": -1,
+        "failure": event.kind,
+        "finished_us": event.failed_us,
+    }
+    return _one("segment_log", row, event.job_id, event.segment, event.attempt, "failed")
+
+
+def rejection_rows(event: SeamRejected, trace_id: str) -> tuple[Rows, ...]:
+    """A piece whose seam was rejected, and the seam."""
+    piece: Row = {
+        **_fields(event, "job_id", "piece", "attempt", "request_hash", "reason"),
+        "trace_id": trace_id,
+        "outcome": "rejected",
+        "verdict": Verdict.REGENERATE,
+        "start_frame": -1,
+        "stitched_us": event.rejected_us,
+        "stitcher": event.worker,
+    }
+    seam: Row = {
+        **_seam(event.seam),
+        **_fields(event, "job_id", "piece", "attempt", "reason"),
+        "trace_id": trace_id,
+        "frame": -1,
+        "accepted": False,
+        "measured_us": event.rejected_us,
+    }
+    ids = (event.job_id, event.piece, event.attempt)
+    return _one("piece_log", piece, *ids), _one("seam_log", seam, *ids)
+
+
+def piece_rows(event: PieceStitched, check: Check, trace_id: str) -> tuple[Rows, ...]:
+    """A checked piece, its seam and its frames, in this order: the row of the piece supersedes those of older attempts."""
+    piece: Row = {
+        **_fields(event, "job_id", "piece", "attempt", "request_hash", "start_frame", "frames", "started_us"),
+        **_format(event.format),
+        **_blob(event.video.uri, event.video.digest, event.video.size_bytes),
+        **_scores(check.measured),
+        **_findings(check),
+        "trace_id": trace_id,
+        "outcome": "checked",
+        "codec": event.encode.codec,
+        "crf": event.encode.crf,
+        "preset": event.encode.preset,
+        "decoder_config": event.decoder_config,
+        "stitched_us": event.finished_us,
+        "stitcher": event.worker,
+    }
+    seam: Row = {
+        **_seam(event.seam),
+        **_fields(event, "job_id", "piece", "attempt"),
+        "trace_id": trace_id,
+        "frame": event.start_frame,
+        "accepted": True,
+        "measured_us": event.finished_us,
+    }
+    ids = (event.job_id, event.piece, event.attempt)
+    frames = Rows(table="frame_log", token=_token("frame_log", *ids), columns=frame_columns(event, check, trace_id))
+    return _one("piece_log", piece, *ids), _one("seam_log", seam, *ids), frames
+
+
+def video_rows(event: VideoAssembled, check: Check, trace_id: str) -> Rows:
+    """A checked video."""
+    facts, container = check.measured.facts, check.measured.container
+    clocks = [track.timescale for track in container.tracks if track.handler == "vide"] if container else []
+    row: Row = {
+        **_fields(event, "job_id", "attempt", "request_hash", "frames", "duration_us", "started_us"),
+        **_format(event.format),
+        **_blob(event.video.uri, event.video.digest, event.video.size_bytes),
+        **_findings(check),
+        "trace_id": trace_id,
+        "pieces": len(event.piece_starts),
+        "brand": container.brand if container else "",
+        "faststart": container.faststart if container else False,
+        "timescale": clocks[0] if clocks else 0,
+        "tracks": [track.codec for track in event.tracks],
+        "decoded_frames": len(facts.pictures.luma) if facts else 0,
+        "corrupt_frames": len(facts.pictures.corrupt) if facts else 0,
+        "longest_gop_frames": max((frames for _, frames in facts.scan.gops()), default=0) if facts else 0,
+        "worst_step_error_us": float(max(facts.scan.step_errors_s(facts.claim.fps), default=0) * 1_000_000)
+        if facts
+        else 0.0,
+        "assembled_us": event.finished_us,
+        "assembler": event.worker,
+    }
+    return _one("video_log", row, event.job_id, "", event.attempt)
+
+
+def finish_rows(event: VideoFinished, trace_id: str) -> Rows:
+    """A video that was announced."""
+    same = ("job_id", "tenant", "content_hash", "verdict", "engine", "engine_version", "attempts")
+    scores = ("psnr_y_mean", "psnr_y_min", "ssim_mean", "vmaf_mean", "vmaf_min", "vmaf_model")
+    row: Row = {
+        **_fields(event, *same, "submitted_us", "finished_us"),
+        **_fields(event.scores, *scores),
+        "trace_id": trace_id,
+        "warnings": sorted({finding.gate for finding in event.warnings}),
+        "seam_score_min": min((seam.score for seam in event.seams), default=1.0),
+    }
+    return _one("finish_log", row, event.job_id)
+
+
+def _one(table: str, row: Row, *ids: str | int) -> Rows:
+    return Rows(table=table, token=_token(table, *ids), columns={name: [value] for name, value in row.items()})
+
+
+def _token(table: str, *ids: str | int) -> str:
+    return ":".join([table, *map(str, ids)])
+
+
+def _fields(record: object, *names: str) -> Row:
+    return {name: getattr(record, name) for name in names}
+
+
+def _format(video: VideoFormat) -> Row:
+    return {"width": video.width, "height": video.height, "fps": video.fps_num / video.fps_den}
+
+
+def _blob(uri: str, digest: str, size_bytes: int) -> Row:
+    return {"video_uri": uri, "video_digest": digest, "video_bytes": size_bytes}
+
+
+def _seam(seam: Seam) -> Row:
+    row: Row = msgspec.to_builtins(seam)
+    return row
+
+
+def _scores(measured: Measured) -> Row:
+    row: dict[str, Value] = msgspec.to_builtins(measured.scores)
+    del row["frames"]
+    if measured.quality is None:
+        return {name: value for name, value in row.items() if isinstance(value, str)}
+    p5, p50, p95 = np.percentile(measured.quality.vmaf, (5, 50, 95)).tolist()
+    return {**row, "vmaf_p5": p5, "vmaf_p50": p50, "vmaf_p95": p95}
+
+
+def _findings(check: Check) -> Row:
+    findings = check.measured.findings
+    return {
+        "verdict": worst(findings),
+        "finding_gates": [finding.gate for finding in findings],
+        "finding_verdicts": [finding.verdict for finding in findings],
+        "finding_frames": [finding.frame for finding in findings],
+        "finding_values": [finding.value for finding in findings],
+        "finding_limits": [finding.limit for finding in findings],
+        "finding_details": [finding.detail for finding in findings],
+        "checked_us": check.checked_us,
+        "check_us": check.took_us,
+        "checker": check.checker,
+    }

@@ -1,0 +1,108 @@
+"""longtake.videos.v1 -> longtake.videos.checked.v1; longtake.videos.finished.v1 and longtake.jobs.v1 only become rows.
+
+Every frame was scored in its piece, and pieces are joined by copying. What is left to check is what joining can break:
+the container, the clock, the borders, and that all of it decodes. One decoding pass on two threads, no reference.
+"""
+
+import logging
+from collections.abc import Sequence
+from contextlib import closing
+from pathlib import Path
+
+from infra.bus.clients import Member
+from infra.bus.message import Message
+from infra.bus.process import stop_on_signals
+from infra.bus.work import ThreadWork
+from infra.bus.worker import run_worker
+from infra.clickhouse import Database
+from infra.objects import BlobError
+from infra.settings import Settings
+from qc_consumers.check import Bench, Check, Measured, bench_of, checked, quarantined
+from qc_consumers.gates import Claim, judge_file, worst
+from qc_consumers.incoming import manifest_key, opened, unexpected
+from qc_consumers.look import look_at_video
+from qc_consumers.metrics.container import scan_container
+from qc_consumers.metrics.packets import UnreadableError
+from qc_consumers.rows import finish_rows, job_rows, video_rows
+from qc_consumers.video_gates import judge_container, judge_timeline
+from schemas.codec import decode, encode
+from schemas.records import JobChanged, VideoAssembled, VideoChecked, VideoFinished
+from schemas.topics import Event
+
+log = logging.getLogger(__name__)
+
+
+def run(settings: Settings, slot: int) -> None:
+    """Serve the topics until SIGTERM or SIGINT. Raises: BusError: start the process again."""
+    member = Member(
+        role="check-videos", topics=(VideoAssembled.topic, VideoFinished.topic, JobChanged.topic), slot=slot
+    )
+    with closing(Database(settings)) as database:
+        work = ThreadWork(CheckVideos(bench_of(settings, database, member.name)), settings.slots)
+        run_worker(settings, member, work, stop_on_signals())
+
+
+class CheckVideos:
+    """Handler of `longtake.videos.v1`, `longtake.videos.finished.v1`, `longtake.jobs.v1`. Waits while ClickHouse is away."""
+
+    def __init__(self, bench: Bench) -> None:
+        self._bench = bench
+
+    def __call__(self, message: Message) -> Sequence[Event]:
+        """The VideoChecked of an assembled video, nothing for the others. Raises: BadInputError, ClosedError."""
+        event, trace = opened(message)
+        match event:
+            case VideoAssembled():
+                return (self._checked(event, trace),)
+            case VideoFinished():
+                self._bench.insert(finish_rows(event, trace))
+            case JobChanged():
+                self._bench.insert(job_rows(event, trace))
+            case _:
+                raise unexpected(event, message.topic)
+        return ()
+
+    def _checked(self, event: VideoAssembled, trace: str) -> VideoChecked:
+        bench, manifest = self._bench, manifest_key(event)
+        known = bench.objects.get_manifest(manifest)
+        if known and isinstance(answer := decode(known), VideoChecked):
+            return answer
+        check = check_video(event, bench)
+        bench.insert(video_rows(event, check, trace))
+        findings = check.measured.findings
+        answer = VideoChecked(
+            job_id=event.job_id,
+            attempt=event.attempt,
+            request_hash=event.request_hash,
+            verdict=worst(findings),
+            findings=findings,
+            checked_us=check.checked_us,
+            worker=bench.worker,
+        )
+        bench.objects.put_manifest(manifest, encode(answer))
+        log.info(
+            "video checked job_id=%s attempt=%d verdict=%s frames=%d took_ms=%d",
+            *(event.job_id, event.attempt, answer.verdict, event.frames, check.took_us // 1000),
+        )
+        return answer
+
+
+def check_video(event: VideoAssembled, bench: Bench) -> Check:
+    """Measure a video and judge it. What is missing or broken in it is a finding, not an exception."""
+    return checked(bench, lambda folder: _measured(event, bench, folder))
+
+
+def _measured(event: VideoAssembled, bench: Bench, folder: Path) -> Measured:
+    claim = Claim(start_frame=0, frames=event.frames, format=event.format)
+    try:
+        video = bench.objects.get_file(event.video, folder)
+        container = scan_container(video)
+        facts = look_at_video(video, claim, bench.profile, bench.threads)
+    except (BlobError, UnreadableError) as error:
+        return Measured(findings=(quarantined(error),))
+    findings = (
+        *judge_container(event, container),
+        *judge_timeline(event, facts, container, bench.profile),
+        *judge_file(facts, bench.profile, bench.profile.still_s),
+    )
+    return Measured(findings=findings, facts=facts, container=container)
