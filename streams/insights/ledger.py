@@ -2,14 +2,15 @@
 
 import asyncio
 import logging
-from collections.abc import AsyncIterable, Iterable
+from collections.abc import AsyncIterable, Awaitable, Iterable
 from typing import Any, cast
 
 from faust.types import EventT, StreamT, TableT
 
-from schemas.codec import decode, encode
+from infra.bus.outputs import Cause, Output, outputs_of
+from schemas.codec import decode
 from schemas.errors import BadInputError
-from schemas.headers import Headers, event_headers, traceparent_of
+from schemas.headers import traceparent_of
 from schemas.topics import Event, key_of
 from streams.insights.driver import App
 from streams.insights.facts import JobFacts, dump, load, observe, progress
@@ -51,19 +52,23 @@ class Ledger:
 
     async def _take(self, event: EventT[Any]) -> None:
         """Publish first, then write the row: after a crash in between, the event comes again and says the same."""
-        record = decode(event.value)
+        record = decode(event.value or b"")
         key = key_of(record).encode()
         row: bytes | None = self._table.get(key)
         old = load(row) if row else None
         new = observe(old, record)
         if new is None or new == old:
             return
-        traceparent = traceparent_of(_headers(event), otherwise=new.job_id)
-        for out in self._derived(old, new):
-            await self._send(out, traceparent, event)
+        outputs = outputs_of(self._derived(old, new), _cause(event, new))
+        sent = [await self._send(output) for output in outputs]
         await self._app.producer.flush()
+        await asyncio.gather(*sent)
         self._table[key] = dump(new)
         await self._app.producer.flush()
+
+    async def _send(self, output: Output) -> Awaitable[object]:
+        headers = [(name, value or b"") for name, value in output.headers]
+        return await self._app.producer.send(output.topic, output.key, output.value, None, None, headers)
 
     def _derived(self, old: JobFacts | None, new: JobFacts) -> list[Event]:
         if self._totals is None:
@@ -71,17 +76,13 @@ class Ledger:
         sums = self._totals.replace(old, new)
         return [progress(new), *sums] if new.frames else sums
 
-    async def _send(self, out: Event, traceparent: str, event: EventT[Any]) -> None:
-        message = event.message
-        headers = event_headers(
-            out,
-            event_id=f"{message.topic}/{message.partition}/{message.offset}/{key_of(out)}",
-            traceparent=traceparent,
-            source="longtake/insights",
-            time_us=int(message.timestamp * 1e6),
-        )
-        await self._app.producer.send(type(out).topic, key_of(out).encode(), encode(out), None, None, list(headers))
 
-
-def _headers(event: EventT[Any]) -> Headers:
-    return tuple(cast(Iterable[tuple[str, bytes]], event.message.headers or ()))
+def _cause(event: EventT[Any], facts: JobFacts) -> Cause:
+    message = event.message
+    headers = tuple(cast(Iterable[tuple[str, bytes]], message.headers or ()))
+    return Cause(
+        id=f"{message.topic}/{message.partition}/{message.offset}",
+        traceparent=traceparent_of(headers, otherwise=facts.job_id),
+        source="longtake/insights",
+        time_us=facts.updated_us,
+    )
