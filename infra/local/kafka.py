@@ -129,7 +129,15 @@ class LocalKafka:
 
     def _format(self, properties: Path) -> None:
         cluster = base64.urlsafe_b64encode(uuid.uuid4().bytes).decode().rstrip("=")
-        command = [*self._java(), "kafka.tools.StorageTool", "format", "--standalone", "-t", cluster, "-c", properties]
+        # In one argument, because an id may begin with "-".
+        storage = [
+            "kafka.tools.StorageTool",
+            "format",
+            "--standalone",
+            f"--cluster-id={cluster}",
+            f"--config={properties}",
+        ]
+        command = [*self._java(), *storage]
         done = subprocess.run(command, cwd=self.folder, capture_output=True, text=True, check=False)
         if done.returncode:
             raise ServiceError(f"Kafka's folder cannot be formatted: {done.stdout}{done.stderr}")

@@ -16,7 +16,7 @@ from infra.local.services import Services
 from infra.settings import Settings
 from schemas.topics import TOPICS
 
-_ANSWER_S = 5.0
+_ANSWER_S = 3.0
 _BETWEEN_LOOKS_S = 2.0
 _LOSES_TRANSACTIONS = ("4.3", "4.4")
 

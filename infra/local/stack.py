@@ -27,9 +27,9 @@ def up(settings: Settings, workers: Mapping[str, int] = WORKERS) -> Services:
     """
     if pid := running_pid(settings.state):
         raise AlreadyRunningError(settings.state, pid)
+    settings.state.mkdir(parents=True, exist_ok=True, mode=0o700)
     log = settings.state / "logs" / "supervisor.log"
-    log.parent.mkdir(parents=True, exist_ok=True)
-    settings.state.chmod(0o700)
+    log.parent.mkdir(exist_ok=True)
     with log.open("ab") as output:
         supervisor = subprocess.Popen(
             [sys.executable, "-m", "infra.local.supervisor", *(f"{role}={n}" for role, n in workers.items())],

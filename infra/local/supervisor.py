@@ -177,7 +177,10 @@ class _Ended(BaseException):
 
 
 def _on_signals(handler: Callable[[int, FrameType | None], None] | signal.Handlers) -> None:
-    for number in (signal.SIGTERM, signal.SIGINT, signal.SIGHUP):
+    numbers = [signal.SIGTERM, signal.SIGINT]
+    if signal.getsignal(signal.SIGHUP) != signal.SIG_IGN:  # as nohup left it
+        numbers.append(signal.SIGHUP)
+    for number in numbers:
         signal.signal(number, handler)
 
 

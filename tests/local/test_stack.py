@@ -12,6 +12,7 @@ import psutil
 import pytest
 
 from infra.local.pidfile import AlreadyRunningError, running_pid
+from infra.local.ports import answers
 from infra.local.process import ServiceError
 from infra.local.services import NotRunningError, Services, environment, read_services, resolve
 from infra.local.stack import down, up
@@ -126,38 +127,50 @@ def test_up_says_why_it_cannot_start_and_leaves_nothing(line_settings: Settings)
     assert running_pid(line_settings.state) is None
 
 
-def test_up_twice_then_down(tmp_path: Path) -> None:
-    settings = Settings(state=tmp_path / "state")
+@pytest.fixture(scope="module")
+def real_stack(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Settings]:
+    """A stack with its own Kafka and ClickHouse, without workers; its end leaves nothing."""
+    settings = Settings(kafka="", clickhouse="", objects="", state=tmp_path_factory.mktemp("stack"))
+    supervisor = psutil.Process(up(settings, {}).pid)
+    family = [supervisor, *supervisor.children(recursive=True)]
+    yield settings
+    family += supervisor.children(recursive=True)
+    down(settings)
+    _until(lambda: _ended(family))
     with pytest.raises(NotRunningError, match="longtake up"):
         resolve(settings)
-    services = up(settings, {})
-    try:
-        assert resolve(settings).kafka == services.kafka
-        assert resolve(settings).clickhouse_password.get_secret_value() == services.clickhouse_password
-        assert resolve(settings.model_copy(update={"kafka": "elsewhere:9092"})).kafka == "elsewhere:9092"
-        with pytest.raises(AlreadyRunningError, match=str(services.pid)):
-            up(settings, {})
-        family = [psutil.Process(services.pid), *psutil.Process(services.pid).children(recursive=True)]
-        assert {"java"} <= {process.name() for process in family}
-        listening = [c for p in family for c in p.net_connections("tcp") if c.status == psutil.CONN_LISTEN]
-        assert {c.laddr.ip.removeprefix("::ffff:") for c in listening} == {"127.0.0.1"}
-        assert (settings.state / "services.json").stat().st_mode & 0o077 == 0
-    finally:
-        down(settings)
-    _until(lambda: _ended(family))
-    with pytest.raises(NotRunningError):
-        resolve(settings)
 
 
-def test_a_killed_broker_comes_back_with_the_same_address(tmp_path: Path) -> None:
-    settings = Settings(state=tmp_path / "state")
-    services = up(settings, {})
-    try:
-        os.kill(services.processes[0].pid, signal.SIGKILL)
-        _until(lambda: (now := read_services(settings.state)) is not None and now.processes[0].restarts == 1)
-        now = read_services(settings.state)
-        assert now
-        assert now.kafka == services.kafka
-    finally:
-        os.kill(services.pid, signal.SIGKILL)
-        _until(lambda: running_pid(settings.state) is None)
+def test_other_shells_find_the_running_stack(real_stack: Settings) -> None:
+    services = read_services(real_stack.state)
+    assert services
+    found = resolve(real_stack)
+    assert (found.kafka, found.clickhouse, found.objects) == (services.kafka, services.clickhouse, services.objects)
+    assert found.clickhouse_password.get_secret_value() == services.clickhouse_password != ""
+    assert resolve(real_stack.model_copy(update={"kafka": "elsewhere:9092"})).kafka == "elsewhere:9092"
+    assert services.clickhouse_password not in repr(services)
+
+
+def test_a_second_up_says_that_it_is_running(real_stack: Settings) -> None:
+    with pytest.raises(AlreadyRunningError, match=str(running_pid(real_stack.state))):
+        up(real_stack, {})
+
+
+def test_nothing_is_open_to_other_machines_or_users(real_stack: Settings) -> None:
+    services = read_services(real_stack.state)
+    assert services
+    family = psutil.Process(services.pid).children(recursive=True)
+    listening = [c for p in family for c in p.net_connections("tcp") if c.status == psutil.CONN_LISTEN]
+    assert {c.laddr.ip.removeprefix("::ffff:") for c in listening} == {"127.0.0.1"}
+    assert (real_stack.state / "services.json").stat().st_mode & 0o077 == 0
+
+
+def test_a_killed_broker_comes_back_with_the_same_address(real_stack: Settings) -> None:
+    before = read_services(real_stack.state)
+    assert before
+    os.kill(before.processes[0].pid, signal.SIGKILL)
+    _until(lambda: (now := read_services(real_stack.state)) is not None and now.processes[0].restarts == 1)
+    now = read_services(real_stack.state)
+    assert now
+    assert now.kafka == before.kafka
+    _until(lambda: answers(int(now.kafka.partition(":")[2])))
