@@ -9,6 +9,9 @@ from gpu_consumers.pipe import ENGINE_STAGES, Stage
 from infra.bus.work import Answer
 from schemas.records import SegmentRequested
 
+_START_S = 60.0
+"""A new process may say nothing for this long, and then for the limit."""
+
 
 @dataclass(slots=True, kw_only=True)
 class Hand:
@@ -45,7 +48,7 @@ class Hands:
     def add(self, hand: Hand, now_s: float) -> None:
         """A request is given to the process."""
         if not self._hands:
-            self._heard_s = now_s  # an idle process has nothing to say
+            self._heard_s = max(self._heard_s, now_s)  # an idle process has nothing to say
         self._hands[hand.number] = hand
 
     def pop(self, number: int) -> Hand:
@@ -55,7 +58,7 @@ class Hands:
     def restart(self, now_s: float) -> None:
         """A new process has all of them, and has shown nothing yet."""
         self._patience = Patience(self._limit_s)
-        self._heard_s = now_s
+        self._heard_s = now_s + _START_S
         for hand in self:
             hand.stage = Stage.QUEUED
 

@@ -1,5 +1,6 @@
 """Segment requests as the director makes them, with defaults."""
 
+import zlib
 from collections.abc import Mapping, Sequence
 
 from infra.bus.message import Message
@@ -27,7 +28,7 @@ def segment_request(
     attempt: int = 1,
     format: VideoFormat = SMALL,  # noqa: A002
 ) -> SegmentRequested:
-    """The request after the segments in `before`: each resumes from the last one's latents."""
+    """The request after the segments in `before`: each resumes from the last one's latents. Every job has a seed of its own."""
     start = len(before) * (frames - OVERLAP)
     return sealed(
         SegmentRequested(
@@ -45,7 +46,7 @@ def segment_request(
             tail_overlap=OVERLAP,
             shots=(shot(),),
             negative=(),
-            seed=7,
+            seed=zlib.crc32(job_id.encode()),
             latent_ref=tuple(event.latents for event in before[-1:]),
             requested_us=1,
         )

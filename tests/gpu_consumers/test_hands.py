@@ -53,6 +53,12 @@ def test_a_request_in_a_queue_may_wait_as_long_as_the_process_is_heard() -> None
     assert overdue(some, 5600.0) == (None,)
 
 
+def test_a_new_process_has_a_minute_more_to_say_something() -> None:
+    some = hands(1)
+    assert overdue(some, 659.0) == ()
+    assert overdue(some, 660.0) == (None,)
+
+
 def test_a_stall_is_found_in_seconds_once_the_engine_has_shown_its_pace() -> None:
     some = hands(1)
     for step in range(10):

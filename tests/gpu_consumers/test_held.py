@@ -5,7 +5,6 @@ from dataclasses import replace
 
 import numpy as np
 
-from gpu_consumers.busy import BusyMeter
 from gpu_consumers.engines.engine import Frames, Latents
 from gpu_consumers.held import Held, HeldStates
 from schemas.records import SegmentRequested
@@ -67,20 +66,3 @@ def test_the_least_recently_used_state_goes_first() -> None:
     assert states.take(request("b", "b0")) is None
     assert states.take(request("a", "a1"))
     assert states.take(request("c", "c0"))
-
-
-def test_the_engine_is_busy_only_while_requests_wait_and_it_works() -> None:
-    now_ns = 0
-    meter = BusyMeter(lambda: now_ns)
-    now_ns += 5_000_000  # nothing waits
-    meter.arrived(1)
-    now_ns += 1_000_000  # it waits, nothing works
-    with meter.working():
-        now_ns += 3_000_000
-        with meter.working():  # two at once count once
-            now_ns += 2_000_000
-    meter.served(1)
-    with meter.working():
-        now_ns += 7_000_000  # works, but nothing waits
-    meter.served(1)
-    assert meter.totals_us() == (5_000, 6_000)
