@@ -6,17 +6,25 @@ import sys
 from typing import Annotated
 
 import typer
+from clickhouse_connect.driver.exceptions import OperationalError
 from confluent_kafka import KafkaException
 from pydantic import ValidationError
 
-from infra.cli import stack
+from infra.bus.errors import BusError
+from infra.cli import insights, jobs, letters, sql, stack, submit, topics, watch
 from infra.cli.errors import CliError, Exit
+from infra.local.packages import PackageError
+from infra.local.process import ServiceError
+from infra.local.services import NotRunningError
+from infra.objects import BlobError
 from infra.settings import Settings
 
 log = logging.getLogger(__name__)
 
+_LINE, _JOBS, _LOOK = "The stack", "Jobs", "Looking inside"
 
-def _show_version(wanted: bool) -> None:
+
+def _say_version(wanted: bool) -> None:
     if wanted:
         print(f"longtake {importlib.metadata.version('longtake')}")
         raise typer.Exit
@@ -35,18 +43,22 @@ def new_app() -> typer.Typer:
         rich_markup_mode="rich",
     )
     app.callback()(_options)
-    app.command()(stack.worker)
+    for command in (stack.up, stack.down, stack.status, stack.doctor, stack.worker):
+        app.command(rich_help_panel=_LINE)(command)
+    app.command(rich_help_panel=_JOBS, epilog=submit.EXAMPLES)(submit.submit)
+    app.command(rich_help_panel=_JOBS, epilog=watch.EXAMPLES)(watch.watch)
+    for command in (jobs.jobs, jobs.show, jobs.fetch, jobs.cancel, jobs.retry):
+        app.command(rich_help_panel=_JOBS)(command)
+    app.command(rich_help_panel=_LOOK, epilog=sql.EXAMPLES)(sql.sql)
+    app.command(rich_help_panel=_LOOK)(topics.topics)
+    app.add_typer(letters.app, name="dead-letters", rich_help_panel=_LOOK)
+    app.add_typer(insights.app, name="insights", rich_help_panel=_LOOK)
     return app
-
-
-def _options(
-    version: Annotated[bool, typer.Option("--version", callback=_show_version, is_eager=True, help="Say it.")] = False,
-) -> None:
-    del version  # acted upon by its callback
 
 
 def main() -> None:
     """Run the command line. Every error a person can do something about is one line and an exit code."""
+    logging.getLogger().addHandler(logging.NullHandler())  # only workers log; clients say their errors by exceptions
     try:
         new_app()(obj=Settings())
     except CliError as error:
@@ -54,13 +66,29 @@ def main() -> None:
     except ValidationError as error:
         first = error.errors()[0]
         _end(Exit.USAGE, f"LONGTAKE_{'_'.join(map(str, first['loc'])).upper()}: {first['msg']}")
+    except NotRunningError as error:
+        _end(Exit.NOT_RUNNING, str(error))
     except KafkaException as error:
-        _end(Exit.NOT_RUNNING, f"Kafka: {error.args[0].str()}: is the stack up? Try 'longtake status'")
+        _end(Exit.NOT_RUNNING, f"Kafka: {error.args[0].str()}: is it running? 'longtake doctor' says more")
+    except BusError as error:
+        _end(Exit.NOT_RUNNING, f"Kafka: {error}")
+    except OperationalError as error:
+        _end(Exit.NOT_RUNNING, f"ClickHouse: {str(error).splitlines()[0]}: is it running? 'longtake doctor' says more")
+    except BlobError as error:
+        _end(Exit.NOT_FOUND, str(error))
+    except (ServiceError, PackageError) as error:
+        _end(Exit.FAILED, str(error))
     except KeyboardInterrupt:
         sys.exit(130)
     except Exception:
         log.exception("longtake ended by an error of the program")
-        sys.exit(Exit.FAILED)
+        raise
+
+
+def _options(
+    version: Annotated[bool, typer.Option("--version", callback=_say_version, is_eager=True, help="And exit.")] = False,
+) -> None:
+    del version  # its callback has acted
 
 
 def _end(code: Exit, message: str) -> None:

@@ -1,13 +1,26 @@
 """Commands on the stack as a whole: up, down, status, doctor, and its processes."""
 
+from collections.abc import Sequence
 from typing import Annotated
 
 import typer
 
-from infra.bus.process import run_process
 from infra.cli import logs
+from infra.cli.errors import CliError, Exit
+from infra.cli.lookup import events, last_jobs
+from infra.cli.output import console, moment, print_json, say, table
+from infra.cli.reach import reach, settings_of
 from infra.cli.worker import Role, entry
-from infra.settings import Settings
+from infra.local.doctor import diagnose
+from infra.local.pidfile import AlreadyRunningError
+from infra.local.services import Services, read_services
+from infra.local.stack import down as stop_stack
+from infra.local.stack import up as start_stack
+from infra.local.supervisor import WORKERS
+from schemas.records import EngineBaseline, JobChanged, LineThroughput
+
+Json = Annotated[bool, typer.Option("--json", help="For programs.")]
+_MINUTES = 5
 
 
 def worker(
@@ -15,7 +28,95 @@ def worker(
     role: Role,
     slot: Annotated[int, typer.Option(min=0, help="Its number among the workers of this role.")] = 0,
 ) -> None:
-    """Run one process of the line until SIGTERM. `longtake up` does this for all of them."""
-    settings: Settings = ctx.obj
+    """Run one process of the line until SIGTERM. 'longtake up' does this for all of them."""
+    settings = reach(ctx, "kafka", "clickhouse", "objects")
     logs.set_up()
-    run_process(lambda: entry(role)(settings, slot))
+    entry(role)(settings, slot)
+
+
+def up(
+    ctx: typer.Context,
+    workers: Annotated[list[str] | None, typer.Option(help="ROLE=COUNT, for example generate=2 (repeat).")] = None,
+) -> None:
+    """Start the local stack in the background: Kafka, ClickHouse and the workers."""
+    settings = settings_of(ctx)
+    try:
+        services = start_stack(settings, {**WORKERS, **dict(map(_count, workers or []))})
+    except AlreadyRunningError as error:
+        say(f"{error}: nothing to do")
+        return
+    _print_services(services)
+    say(f"logs in {settings.state / 'logs'}; stop it with 'longtake down'")
+
+
+def down(ctx: typer.Context) -> None:
+    """Stop the local stack. Its data stays."""
+    stop_stack(settings_of(ctx))
+    say("stopped")
+
+
+def status(ctx: typer.Context, as_json: Json = False) -> None:
+    """Show the stack's processes, the jobs in work, and how fast the line is."""
+    services = read_services(settings_of(ctx).state)
+    settings = reach(ctx, "kafka")
+    working = [job for job in last_jobs(settings) if job.stage.value in ("generating", "assembling", "checking")]
+    derived = {str(_name(e)): e for e in (*events(settings, EngineBaseline), *events(settings, LineThroughput))}
+    engines = [e for e in derived.values() if isinstance(e, EngineBaseline)]
+    minutes = [e for e in derived.values() if isinstance(e, LineThroughput)]
+    minutes = sorted(minutes, key=lambda minute: minute.minute_us)[-_MINUTES:]
+    if as_json:
+        processes = services.processes if services else ()
+        print_json({"processes": processes, "working": working, "engines": engines, "minutes": minutes})
+        return
+    if services:
+        _print_services(services)
+    _print_line(working, engines, minutes)
+
+
+def doctor(ctx: typer.Context, as_json: Json = False) -> None:
+    """Say what is missing on this machine or wrong with the services, and how to get it."""
+    checks = diagnose(settings_of(ctx))
+    if as_json:
+        print_json(checks)
+    else:
+        for check in checks:
+            mark = "ok  " if check.ok else "MISS" if check.needed else "note"
+            say(f"{mark}  {check.name:16} {check.found}")
+            if check.remedy and not check.ok:
+                say(f"      {'':16} -> {check.remedy}")
+    if any(check.needed and not check.ok for check in checks):
+        raise CliError(Exit.FAILED, "something that the line needs is missing")
+
+
+def _count(text: str) -> tuple[str, int]:
+    role, equals, count = text.partition("=")
+    if not equals or role not in WORKERS or not count.isdecimal() or int(count) > 64:
+        raise CliError(Exit.USAGE, f"--workers is written ROLE=COUNT with ROLE one of {', '.join(WORKERS)}: {text!r}")
+    return role, int(count)
+
+
+def _name(event: EngineBaseline | LineThroughput) -> tuple[object, ...]:
+    return (event.engine, event.engine_version) if isinstance(event, EngineBaseline) else (event.minute_us,)
+
+
+def _print_services(services: Services) -> None:
+    say(f"stack       pid {services.pid}, up")
+    say(f"kafka       {services.kafka}")
+    say(f"clickhouse  {services.clickhouse}")
+    say(f"objects     {services.objects}")
+    rows = [
+        (p.name, str(p.pid or "-"), p.restarts, "" if p.exit_code is None else str(p.exit_code))
+        for p in services.processes
+    ]
+    console().print(table("", ("process", "pid", "restarts", "last exit"), rows))
+
+
+def _print_line(
+    working: Sequence[JobChanged], engines: Sequence[EngineBaseline], minutes: Sequence[LineThroughput]
+) -> None:
+    rows = [(j.job_id, j.stage.value, f"{j.segments_generated}/{j.segments}", j.attempts) for j in working]
+    console().print(table(f"\n{len(working)} jobs in work", ("job", "stage", "segments", "again"), rows))
+    speeds = [(f"{e.engine} {e.engine_version}", e.segments, e.failures, e.frames, e.fps) for e in engines]
+    console().print(table("\nEngines so far", ("engine", "segments", "failures", "frames", "fps"), speeds))
+    made = [(moment(m.minute_us)[:-3], m.frames, m.segments, m.videos) for m in minutes]
+    console().print(table("\nLast minutes", ("minute, UTC", "frames", "segments", "videos"), made))

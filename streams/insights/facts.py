@@ -12,6 +12,8 @@ import msgspec
 from schemas.records import JobChanged, JobProgress, PieceChecked, SegmentFailed, SegmentGenerated, Stage
 from schemas.topics import Event
 
+SOURCES = (SegmentGenerated.topic, JobChanged.topic, PieceChecked.topic)
+"""The topics that tell something."""
 FINAL = (Stage.FINISHED, Stage.FAILED, Stage.CANCELLED)
 
 

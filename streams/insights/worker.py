@@ -12,12 +12,11 @@ import signal
 import threading
 
 from infra.settings import Settings
-from schemas.records import JobChanged, PieceChecked, SegmentGenerated
 from streams.insights.driver import App
+from streams.insights.facts import SOURCES
 from streams.insights.generations import TABLE, Generations, group_of
 from streams.insights.ledger import Ledger
 
-SOURCES = (SegmentGenerated.topic, JobChanged.topic, PieceChecked.topic)
 _LOOK_FOR_GENERATION_S = 2.0
 _STOP_S = 10.0
 log = logging.getLogger(__name__)
