@@ -3,6 +3,7 @@
 import os
 import uuid
 from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
@@ -27,7 +28,8 @@ def _no_settings_from_the_shell(monkeypatch: pytest.MonkeyPatch) -> None:
 @pytest.fixture(scope="session")
 def kafka(tmp_path_factory: pytest.TempPathFactory) -> Iterator[LocalKafka]:
     """A running broker for the whole session: leave it running."""
-    yield from _broker(tmp_path_factory.mktemp("kafka"))
+    with _broker(tmp_path_factory.mktemp("kafka")) as broker:
+        yield broker
 
 
 @pytest.fixture
@@ -41,7 +43,7 @@ def bus_settings(kafka: LocalKafka, tmp_path: Path) -> Settings:
 @pytest.fixture
 def own_kafka(tmp_path: Path) -> Iterator[LocalKafka]:
     """A broker of the test's own, with the line's topics, that it may kill and restart."""
-    for broker in _broker(tmp_path / "kafka"):
+    with _broker(tmp_path / "kafka") as broker:
         create_topics(_settings(broker, tmp_path))
         yield broker
 
@@ -55,7 +57,8 @@ def own_settings(own_kafka: LocalKafka, tmp_path: Path) -> Settings:
 @pytest.fixture(scope="session")
 def clickhouse(tmp_path_factory: pytest.TempPathFactory) -> Iterator[LocalClickHouse]:
     """A running ClickHouse for the whole session: leave it running."""
-    yield from _listener(tmp_path_factory.mktemp("clickhouse"))
+    with _listener(tmp_path_factory.mktemp("clickhouse")) as listener:
+        yield listener
 
 
 @pytest.fixture
@@ -78,9 +81,11 @@ def line_settings(bus_settings: Settings, clickhouse_settings: Settings) -> Sett
 @pytest.fixture
 def own_clickhouse(tmp_path: Path) -> Iterator[LocalClickHouse]:
     """A ClickHouse of the test's own that it may kill and restart."""
-    yield from _listener(tmp_path / "clickhouse")
+    with _listener(tmp_path / "clickhouse") as listener:
+        yield listener
 
 
+@contextmanager
 def _listener(folder: Path) -> Iterator[LocalClickHouse]:
     listener = LocalClickHouse(library=libchdb(Settings()), folder=folder, log=folder / "clickhouse.log")
     listener.start()
@@ -100,6 +105,7 @@ def _clickhouse_settings(listener: LocalClickHouse, database: str, folder: Path)
     )
 
 
+@contextmanager
 def _broker(folder: Path) -> Iterator[LocalKafka]:
     broker = LocalKafka(jars=kafka_jars(Settings()), folder=folder, log=folder / "kafka.log")
     broker.start()

@@ -86,14 +86,16 @@ def filled(settings: Settings, services: Services) -> Settings:
 
 
 def environment(settings: Settings) -> dict[str, str]:
-    """This process's environment, with `settings` as the `LONGTAKE_*` variables and our packages importable."""
-    values = dict(settings)
-    secret: SecretStr = values.pop("clickhouse_password")
+    """This process's environment, with `settings` as the `LONGTAKE_*` variables and our packages importable.
+
+    Paths are absolute in it: the processes of the stack have the state folder as their working directory.
+    """
+    values = {name: value.absolute() if isinstance(value, Path) else value for name, value in settings}
     root = str(Path(__file__).parents[2])
     return {
         **{name: value for name, value in os.environ.items() if not name.startswith("LONGTAKE_")},
         **{f"LONGTAKE_{name.upper()}": str(value) for name, value in values.items()},
-        "LONGTAKE_CLICKHOUSE_PASSWORD": secret.get_secret_value(),
+        "LONGTAKE_CLICKHOUSE_PASSWORD": settings.clickhouse_password.get_secret_value(),
         "PYTHONPATH": os.pathsep.join(filter(None, [root, os.environ.get("PYTHONPATH")])),
         "PYTHONUNBUFFERED": "1",
     }

@@ -7,6 +7,7 @@ import subprocess
 import sys
 import time
 from collections.abc import Mapping
+from pathlib import Path
 
 from infra.local.pidfile import AlreadyRunningError, running_pid
 from infra.local.process import ServiceError, tail
@@ -40,14 +41,10 @@ def up(settings: Settings, workers: Mapping[str, int] = WORKERS) -> Services:
             stderr=subprocess.STDOUT,
             start_new_session=True,
         )
-    deadline = time.monotonic() + _READY_S
-    while (services := read_services(settings.state)) is None or services.pid != supervisor.pid:
-        if supervisor.poll() == ALREADY_RUNNING:
-            raise AlreadyRunningError(settings.state, running_pid(settings.state) or 0)
-        if supervisor.poll() is not None or time.monotonic() > deadline:
-            supervisor.terminate()
-            raise ServiceError(f"the stack did not start, see {log}:\n{tail(log)}")
-        time.sleep(_POLL_S)
+    with contextlib.ExitStack() as undo:
+        undo.callback(supervisor.terminate)
+        services = _ready(settings, supervisor, log)
+        undo.pop_all()
     return services
 
 
@@ -65,3 +62,14 @@ def down(settings: Settings) -> None:
                 return
             time.sleep(_POLL_S)
     raise ServiceError(f"the supervisor, pid {pid}, does not end")
+
+
+def _ready(settings: Settings, supervisor: "subprocess.Popen[bytes]", log: Path) -> Services:
+    deadline = time.monotonic() + _READY_S
+    while (services := read_services(settings.state)) is None or services.pid != supervisor.pid:
+        if supervisor.poll() == ALREADY_RUNNING:
+            raise AlreadyRunningError(settings.state, running_pid(settings.state) or 0)
+        if supervisor.poll() is not None or time.monotonic() > deadline:
+            raise ServiceError(f"the stack did not start, see {log}:\n{tail(log)}")
+        time.sleep(_POLL_S)
+    return services

@@ -56,8 +56,8 @@ def worker_commands(counts: Mapping[str, int]) -> Commands:
     }
 
 
-def run(settings: Settings, commands: Commands, ready: Callable[[Services], None]) -> None:
-    """Run the stack until SIGTERM or SIGINT, in the main thread. `ready` is called once everything is up.
+def run(settings: Settings, commands: Commands) -> None:
+    """Run the stack until SIGTERM or SIGINT, in the main thread. `services.json` is there once everything is up.
 
     Raises: AlreadyRunningError; PackageError, ServiceError, TopicsError or DatabaseError if it cannot be started.
     """
@@ -68,7 +68,6 @@ def run(settings: Settings, commands: Commands, ready: Callable[[Services], None
     try:
         _on_signals(_end)
         stack.start(commands)
-        ready(stack.services())
         stack.watch()
     except _Ended:
         log.info("ending the stack")
@@ -92,7 +91,7 @@ class Stack:
         """Start the services and wait for them, make topics and tables, start the workers."""
         kafka = None if self._settings.kafka else self._start_kafka()
         clickhouse = None if self._settings.clickhouse else self._start_clickhouse()
-        objects = self._settings.objects or (self._settings.state / "objects").as_uri()
+        objects = self._settings.objects or (self._settings.state / "objects").absolute().as_uri()
         found: dict[str, object] = {"objects": objects}
         if kafka:
             kafka.ready()
@@ -106,6 +105,7 @@ class Stack:
         for name, command in commands.items():
             self._workers.append(self._started(name, self._starter(name, command)))
         self._write()
+        log.info("ready: kafka %s, clickhouse %s", self._settings.kafka, self._settings.clickhouse)
 
     def watch(self) -> None:
         """Start again what ends, for ever."""
@@ -194,7 +194,7 @@ def main() -> int:
     logging.basicConfig(level=logging.INFO, format="%(asctime)s %(levelname)s %(name)s: %(message)s")
     counts = {role: int(count) for role, count in (argument.split("=") for argument in sys.argv[1:])}
     try:
-        run(Settings(), worker_commands(counts), _say_ready)
+        run(Settings(), worker_commands(counts))
     except AlreadyRunningError as error:
         log.warning("%s", error)
         return ALREADY_RUNNING
@@ -202,10 +202,6 @@ def main() -> int:
         log.error("%s", error)
         return 1
     return 0
-
-
-def _say_ready(services: Services) -> None:
-    log.info("ready: kafka %s, clickhouse %s", services.kafka, services.clickhouse)
 
 
 if __name__ == "__main__":

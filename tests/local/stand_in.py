@@ -7,4 +7,4 @@ from infra.local.supervisor import run
 from infra.settings import Settings
 
 if __name__ == "__main__":
-    run(Settings(), json.loads(sys.argv[1]), lambda _: None)
+    run(Settings(), json.loads(sys.argv[1]))

@@ -110,6 +110,11 @@ def test_a_worker_finds_the_stack_in_its_environment(
     _until(lambda: f"{line_settings.kafka} {line_settings.clickhouse}" in log.read_text())
 
 
+def test_a_relative_state_folder_is_the_same_for_every_process(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    assert environment(Settings(state=Path("state")))["LONGTAKE_STATE"] == str(tmp_path / "state")
+
+
 def test_the_pid_file_of_a_killed_supervisor_is_no_obstacle(
     stack: Callable[[Sequence[str]], Services], line_settings: Settings
 ) -> None:
