@@ -1,0 +1,42 @@
+"""The transactional worker of the `jobs` table: longtake.prompts.v1, control and every answer -> the next requests, longtake.jobs.v1.
+
+What it decides is in `decider.py` and the modules that one names; the loop is `infra/bus/table.py`. Here they only meet.
+"""
+
+import time
+from collections.abc import Sequence
+from itertools import chain
+
+from infra.bus.clients import Member
+from infra.bus.process import stop_on_signals
+from infra.bus.table import run_table
+from infra.settings import Settings
+from schemas.records import Instruction, Lint, Shot
+from streams.decider import INPUTS, JobDecider
+from streams.jobs import Rules
+from streams.prompts.instruct import PARSE_DEADLINE_S, parse_with_deadline
+
+
+def run(settings: Settings, slot: int) -> None:
+    """Decide until SIGTERM or SIGINT. Raises: BusError: start the process again."""
+    stop = stop_on_signals()
+    rules = Rules(segment_attempts=settings.segment_attempts, stale_us=round(settings.stale_s * 1e6))
+    member = Member(role="director", topics=INPUTS, slot=slot)
+    run_table(settings, member, JobDecider(rules=rules, instruct=instruct_shots), stop)
+
+
+def instruct_shots(shots: Sequence[Shot], negative: Sequence[str]) -> tuple[tuple[Instruction, ...], tuple[Lint, ...]]:
+    """All shots parsed within one deadline: what is left of it goes to the next shot."""
+    end = time.monotonic() + PARSE_DEADLINE_S
+    parsed = [
+        parse_with_deadline(
+            shot.prompt,
+            shot.camera,
+            clock=time.monotonic,
+            deadline_s=max(0.0, end - time.monotonic()),
+            shot=index,
+            negative=negative,
+        )
+        for index, shot in enumerate(shots)
+    ]
+    return tuple(instruction for instruction, _ in parsed), tuple(chain.from_iterable(lints for _, lints in parsed))
