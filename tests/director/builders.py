@@ -101,9 +101,11 @@ def segment_failed(request: r.SegmentRequested, **fields: Any) -> r.SegmentFaile
 
 
 def stitched(request: r.PieceRequested, **fields: Any) -> r.PieceStitched:
-    corrected = request.seam is r.SeamKind.CONTINUOUS
-    before = request.previous_correction.gain[0] if corrected else 1.0
-    made_of = (request.segment_frames.digest, str(before), str(request.encode.crf))
+    continuous = request.seam is r.SeamKind.CONTINUOUS
+    gain = (
+        request.previous_correction.gain[0] + int(request.segment_frames.digest[-2:], 16) / 4096 if continuous else 1.0
+    )
+    made_of = (request.segment_frames.digest, str(gain), str(request.encode.crf))
     event = r.PieceStitched(
         job_id=request.job_id,
         piece=request.piece,
@@ -118,7 +120,7 @@ def stitched(request: r.PieceRequested, **fields: Any) -> r.PieceStitched:
         reference_tail_context=0,
         decoder_config="xxh3:same",
         seam=r.Seam(kind=request.seam, overlap_frames=request.head_overlap),
-        correction=r.Correction(gain=(before + 0.125 * corrected,) * 3),
+        correction=r.Correction(gain=(gain,) * 3),
         encode=request.encode,
         generated_us=(START_US,) * request.frames,
         decoded_us=(START_US,) * request.frames,

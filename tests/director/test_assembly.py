@@ -88,6 +88,38 @@ def test_a_late_answer_to_a_dropped_request_is_dropped() -> None:
     assert line.row == before
 
 
+def test_pieces_of_dropped_segments_wait_for_new_corrections() -> None:
+    line = Line()
+    second = line.until(r.PieceRequested, prompt(), index=1)
+    first = line.all(r.PieceRequested)[0]
+    line.run()
+    line.send(piece_checked(stitched(second), r.Verdict.REGENERATE))
+    line.pending = [generated(line.last(r.SegmentRequested))]
+    again = line.until(r.PieceRequested, index=1)
+    line.run()
+    assert line.job.segments[2].latents
+    assert line.last(r.PieceRequested) == again
+    assert line.send(stitched(second)) == ()
+    third, _ = line.send(stitched(again))
+    assert isinstance(third, r.PieceRequested)
+    assert third.previous_correction == stitched(again).correction != stitched(second).correction
+    assert again.previous_correction == stitched(first).correction
+
+
+def test_a_late_piece_is_dropped_even_if_its_segment_is_there_again() -> None:
+    line = Line()
+    second = line.until(r.PieceRequested, prompt(), index=1)
+    line.run()
+    third, _ = line.send(stitched(second))
+    assert isinstance(third, r.PieceRequested)
+    line.send(piece_checked(stitched(second), r.Verdict.REGENERATE))
+    for _ in range(2):
+        line.send(generated(line.last(r.SegmentRequested)))
+    assert all(segment.latents for segment in line.job.segments)
+    assert line.send(stitched(third)) == ()
+    assert line.send(piece_checked(stitched(third))) == ()
+
+
 def test_a_seam_that_is_rejected_three_times_ends_the_job_with_the_reason() -> None:
     line = Line()
     line.send(rejected(line.until(r.PieceRequested, prompt(), index=1)))

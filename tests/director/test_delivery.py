@@ -80,6 +80,20 @@ def test_the_piece_after_one_that_is_encoded_again_is_not_held_up() -> None:
     assert line.job.stage is r.Stage.FINISHED
 
 
+def test_a_piece_that_is_encoded_again_does_not_have_its_successor_stitched_again() -> None:
+    line = Line()
+    first = stitched(line.until(r.PieceRequested, prompt()))
+    line.run()
+    second, _ = line.send(first)
+    again, _ = line.send(piece_checked(first, REENCODE))
+    assert isinstance(second, r.PieceRequested)
+    assert isinstance(again, r.PieceRequested)
+    line.send(stitched(again))
+    assert line.last(r.PieceRequested) == again
+    line.run(stitched(second), piece_checked(stitched(again)))
+    assert line.job.stage is r.Stage.FINISHED
+
+
 def test_a_bad_picture_has_its_segment_generated_again_once_per_job() -> None:
     line, (_, (again, _)) = checked(REGENERATE)
     assert isinstance(again, r.SegmentRequested)
@@ -117,6 +131,16 @@ def test_a_video_that_fails_as_a_whole_is_assembled_again_once() -> None:
     line.send(video_checked(assembled(again), QUARANTINE))
     assert line.job.stage is r.Stage.FAILED
     assert line.job.reason == "video: quarantine: vmaf_mean is 71.5, limit 82"
+
+
+def test_a_verdict_on_an_earlier_video_is_dropped() -> None:
+    line = Line()
+    video = assembled(line.until(r.AssemblyRequested, prompt()))
+    line.send(video_checked(video, QUARANTINE))
+    before = line.row
+    assert line.send(video_checked(video, QUARANTINE)) == ()
+    assert line.send(video) == ()
+    assert line.row == before
 
 
 @pytest.mark.parametrize(("frame", "piece"), [(0, 0), (28, 0), (29, 1), (95, 2)])
