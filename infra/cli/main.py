@@ -11,7 +11,7 @@ from confluent_kafka import KafkaException
 from pydantic import ValidationError
 
 from infra.bus.errors import BusError
-from infra.cli import insights, jobs, letters, sql, stack, submit, topics, watch
+from infra.cli import insights, jobs, letters, report, sql, stack, submit, topics, watch
 from infra.cli.errors import CliError, Exit
 from infra.local.packages import PackageError
 from infra.local.process import ServiceError
@@ -49,6 +49,7 @@ def new_app() -> typer.Typer:
     app.command(rich_help_panel=_JOBS, epilog=watch.EXAMPLES)(watch.watch)
     for command in (jobs.jobs, jobs.show, jobs.fetch, jobs.cancel, jobs.retry):
         app.command(rich_help_panel=_JOBS)(command)
+    app.command(rich_help_panel=_LOOK)(report.report)
     app.command(rich_help_panel=_LOOK, epilog=sql.EXAMPLES)(sql.sql)
     app.command(rich_help_panel=_LOOK)(topics.topics)
     app.add_typer(letters.app, name="dead-letters", rich_help_panel=_LOOK)

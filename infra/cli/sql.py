@@ -1,5 +1,6 @@
 """`longtake sql`: a query on the line's ClickHouse, reading only."""
 
+import re
 import sys
 from typing import Annotated
 
@@ -20,6 +21,7 @@ EXAMPLES = """[bold]Examples[/bold]
 _READ_ONLY = {"readonly": 2}
 """Reads, and settings of the query's own; no statement can take it back."""
 _READ_ONLY_CODE = 164
+_SERVER_WORDS = re.compile(r".*DB::Exception: | \(version .*")
 
 
 def sql(
@@ -42,7 +44,7 @@ def sql(
         raise
     except DatabaseError as error:
         refused = error.code == _READ_ONLY_CODE
-        message = " ".join(str(error).split())[:500]
+        message = _SERVER_WORDS.sub("", " ".join(str(error).split()))[:500]
         raise CliError(Exit.REFUSED if refused else Exit.USAGE, message) from error
     rows = [tuple(_cell(value) for value in row) for row in result.result_rows]
     console().print(table("", result.column_names, rows))
