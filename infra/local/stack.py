@@ -6,11 +6,11 @@ import signal
 import subprocess
 import sys
 import time
-from collections.abc import Mapping
+from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 
 from infra.local.pidfile import AlreadyRunningError, running_pid
-from infra.local.process import ServiceError, tail
+from infra.local.process import Process, ServiceError, tail
 from infra.local.services import NotRunningError, Services, environment, read_services
 from infra.local.supervisor import ALREADY_RUNNING, WORKERS
 from infra.settings import Settings
@@ -26,14 +26,10 @@ def up(settings: Settings, workers: Mapping[str, int] = WORKERS) -> Services:
 
     `workers` is how many processes each role has. Raises: AlreadyRunningError; ServiceError with the reason.
     """
-    if pid := running_pid(settings.state):
-        raise AlreadyRunningError(settings.state, pid)
-    settings.state.mkdir(parents=True, exist_ok=True, mode=0o700)
-    log = settings.state / "logs" / "supervisor.log"
-    log.parent.mkdir(exist_ok=True)
+    log = _prepared(settings)
     with log.open("ab") as output:
         supervisor = subprocess.Popen(
-            [sys.executable, "-m", "infra.local.supervisor", *(f"{role}={n}" for role, n in workers.items())],
+            _command(workers),
             cwd=settings.state,
             env=environment(settings),
             stdin=subprocess.DEVNULL,
@@ -43,9 +39,20 @@ def up(settings: Settings, workers: Mapping[str, int] = WORKERS) -> Services:
         )
     with contextlib.ExitStack() as undo:
         undo.callback(supervisor.terminate)
-        services = _ready(settings, supervisor, log)
+        services = _ready(settings, supervisor.pid, supervisor.poll, log)
         undo.pop_all()
     return services
+
+
+@contextlib.contextmanager
+def attached(settings: Settings, workers: Mapping[str, int] = WORKERS) -> Iterator[Services]:
+    """A stack that ends with the block, and with the thread that began it, however that ends. Raises: like `up`."""
+    log = _prepared(settings)
+    supervisor = Process(_command(workers), log=log, cwd=settings.state, env=environment(settings))
+    try:
+        yield _ready(settings, supervisor.pid, supervisor.exit_code, log)
+    finally:
+        supervisor.stop(_ENDED_S)
 
 
 def down(settings: Settings) -> None:
@@ -64,12 +71,25 @@ def down(settings: Settings) -> None:
     raise ServiceError(f"the supervisor, pid {pid}, does not end")
 
 
-def _ready(settings: Settings, supervisor: "subprocess.Popen[bytes]", log: Path) -> Services:
+def _prepared(settings: Settings) -> Path:
+    if pid := running_pid(settings.state):
+        raise AlreadyRunningError(settings.state, pid)
+    settings.state.mkdir(parents=True, exist_ok=True, mode=0o700)
+    log = settings.state / "logs" / "supervisor.log"
+    log.parent.mkdir(exist_ok=True)
+    return log
+
+
+def _command(workers: Mapping[str, int]) -> list[str]:
+    return [sys.executable, "-m", "infra.local.supervisor", *(f"{role}={n}" for role, n in workers.items())]
+
+
+def _ready(settings: Settings, pid: int, exit_code: Callable[[], int | None], log: Path) -> Services:
     deadline = time.monotonic() + _READY_S
-    while (services := read_services(settings.state)) is None or services.pid != supervisor.pid:
-        if supervisor.poll() == ALREADY_RUNNING:
+    while (services := read_services(settings.state)) is None or services.pid != pid:
+        if exit_code() == ALREADY_RUNNING:
             raise AlreadyRunningError(settings.state, running_pid(settings.state) or 0)
-        if supervisor.poll() is not None or time.monotonic() > deadline:
+        if exit_code() is not None or time.monotonic() > deadline:
             raise ServiceError(f"the stack did not start, see {log}:\n{tail(log)}")
         time.sleep(_POLL_S)
     return services
