@@ -6,7 +6,7 @@ import signal
 import subprocess
 import sys
 import time
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Generator, Mapping
 from pathlib import Path
 
 from infra.local.pidfile import AlreadyRunningError, running_pid
@@ -45,7 +45,7 @@ def up(settings: Settings, workers: Mapping[str, int] = WORKERS) -> Services:
 
 
 @contextlib.contextmanager
-def attached(settings: Settings, workers: Mapping[str, int] = WORKERS) -> Iterator[Services]:
+def attached(settings: Settings, workers: Mapping[str, int] = WORKERS) -> Generator[Services]:
     """A stack that ends with the block, and with the thread that began it, however that ends. Raises: like `up`."""
     log = _prepared(settings)
     supervisor = Process(_command(workers), log=log, cwd=settings.state, env=environment(settings))
