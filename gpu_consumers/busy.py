@@ -7,9 +7,9 @@ from contextlib import contextmanager
 
 
 class BusyMeter:
-    """Adds up two times: requests were waiting for their latents (`waiting_us`), and meanwhile the engine worked (`busy_us`).
+    """Adds up two times: requests were waiting for the engine (`waiting_us`), and meanwhile it worked (`busy_us`).
 
-    A request waits from its arrival to its last denoising step. The engine works while it is inside a denoising or decoding
+    A request waits from its arrival to its last decoding step. The engine works while it is inside a denoising or decoding
     step of any request. Restoring, storing and checking are not work: they should be hidden behind it.
     """
 

@@ -55,7 +55,7 @@ class Pipeline:
         )
         self._in_hand: dict[int, tuple[int, Stage]] = {}
         """Of each thread: number and stage."""
-        self._asked: queue.Queue[Task[SegmentRequested]] = queue.Queue()
+        self._asked: queue.Queue[Task[None]] = queue.Queue()
         self._fetched: queue.Queue[Task[Fetched]] = queue.Queue()
         self._denoised: queue.Queue[Task[Denoised]] = queue.Queue(_AHEAD)
         self._saved: queue.Queue[Task[Saved]] = queue.Queue(_AHEAD)
@@ -67,9 +67,9 @@ class Pipeline:
         stages = self._stages
         for loop in (
             partial(self._loop, Stage.FETCH, stages.fetch, self._asked, self._after_fetch),
-            partial(self._loop, Stage.RESTORE, stages.denoise, self._fetched, self._after_denoise),
+            partial(self._loop, Stage.RESTORE, stages.denoise, self._fetched, self._denoised.put),
             partial(self._loop, Stage.SAVE, stages.save, self._denoised, self._saved.put),
-            partial(self._loop, Stage.DECODE, stages.decode, self._saved, self._decoded.put),
+            partial(self._loop, Stage.DECODE, stages.decode, self._saved, self._after_decode),
             partial(self._loop, Stage.STORE, stages.store, self._decoded, self._after_store),
         ):
             threading.Thread(target=loop, daemon=True).start()
@@ -77,12 +77,12 @@ class Pipeline:
     def submit(self, number: int, request: SegmentRequested) -> None:
         """Take a request in."""
         self._meter.arrived(number)
-        self._asked.put(Task(number=number, request=request, made=request))
+        self._asked.put(Task(number=number, request=request, made=None))
 
     def _loop(
         self,
         first: Stage,
-        work: Callable[[In, Beat], Out],
+        work: Callable[[SegmentRequested, In, Beat], Out],
         source: "queue.Queue[Task[In]]",
         sink: Callable[[Task[Out]], None],
     ) -> None:
@@ -90,7 +90,7 @@ class Pipeline:
             task = source.get()
             self._beat(task.number, first)
             try:
-                made = work(task.made, partial(self._beat, task.number))
+                made = work(task.request, task.made, partial(self._beat, task.number))
             except EngineError as error:
                 if error.kind in _DISCARD:
                     raise
@@ -105,9 +105,9 @@ class Pipeline:
         else:
             self._fetched.put(Task(number=task.number, request=task.request, made=task.made))
 
-    def _after_denoise(self, task: Task[Denoised]) -> None:
+    def _after_decode(self, task: Task[Decoded]) -> None:
         self._meter.served(task.number)
-        self._denoised.put(task)
+        self._decoded.put(task)
 
     def _after_store(self, task: Task[SegmentGenerated]) -> None:
         self._answer(task.number, task.made)

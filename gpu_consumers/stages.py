@@ -13,6 +13,7 @@ from safetensors import SafetensorError
 from gpu_consumers import checks
 from gpu_consumers.busy import BusyMeter
 from gpu_consumers.engines.engine import Engine, EngineError, EngineState, Frames, Latents, create
+from gpu_consumers.failed import failed
 from gpu_consumers.held import Held, HeldStates
 from gpu_consumers.pipe import Stage
 from infra.bus.requests import recall, remember
@@ -28,7 +29,6 @@ log = logging.getLogger(__name__)
 class Fetched:
     """What a segment starts from: a held state, or the latents to restore it from."""
 
-    request: SegmentRequested
     held: Held | None
     references: tuple[Latents, ...]
 
@@ -37,7 +37,6 @@ class Fetched:
 class Denoised:
     """All latents of the segment, in the chunks in which they were made."""
 
-    request: SegmentRequested
     state: EngineState
     engine_version: str
     restored: bool
@@ -56,11 +55,6 @@ class Saved:
     latents: Blob
     store_us: int
 
-    @property
-    def request(self) -> SegmentRequested:
-        """What is being made."""
-        return self.denoised.request
-
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Decoded:
@@ -72,11 +66,6 @@ class Decoded:
     decoded_us: NDArray[np.int64]
     decode_us: int
 
-    @property
-    def request(self) -> SegmentRequested:
-        """What is being made."""
-        return self.saved.request
-
 
 @dataclass(slots=True, kw_only=True)
 class Stages:
@@ -87,9 +76,9 @@ class Stages:
     held: HeldStates
     meter: BusyMeter
     on_engine: Callable[[Engine], None]
-    _engines: dict[str, Engine] = field(default_factory=dict)
+    _engines: dict[str, Engine] = field(init=False, default_factory=dict)
 
-    def fetch(self, request: SegmentRequested, _beat: Beat) -> Fetched | SegmentGenerated:
+    def fetch(self, request: SegmentRequested, _: None, __: Beat) -> Fetched | SegmentGenerated:
         """Find the answer of an earlier try, the held state, or the latents before.
 
         Raises: EngineError (STATE_MISSING) if a reference is not there or not what it is said to be.
@@ -99,19 +88,19 @@ class Stages:
             return done
         held = self.held.take(request)
         if held:
-            return Fetched(request=request, held=held, references=())
+            return Fetched(held=held, references=())
         try:
             references = tuple(self.objects.get_tensors(blob)["latents"] for blob in request.latent_ref)
         except (BlobError, SafetensorError, KeyError) as error:
             raise EngineError(FailureKind.STATE_MISSING, f"latents of an earlier segment: {error}") from error
-        return Fetched(request=request, held=None, references=references)
+        return Fetched(held=None, references=references)
 
-    def denoise(self, fetched: Fetched, beat: Beat) -> Denoised:
+    def denoise(self, request: SegmentRequested, fetched: Fetched, beat: Beat) -> Denoised:
         """All latents of the segment, from the held state or a restored one. Raises: EngineError."""
-        request = fetched.request
         started_us = _now_us()
         engine = self._engine(request.engine)
         state = fetched.held.state if fetched.held else engine.restore(request, fetched.references)
+        beat(Stage.DENOISE)
         chunks: list[Latents] = []
         chunk_us: list[int] = []
         begun_ns = time.monotonic_ns()
@@ -124,7 +113,6 @@ class Stages:
         if not chunks:
             raise EngineError(FailureKind.WRONG_FRAME_COUNT, "the engine made no latents")
         return Denoised(
-            request=request,
             state=state,
             engine_version=engine.version,
             restored=fetched.held is None and bool(request.latent_ref),
@@ -134,16 +122,16 @@ class Stages:
             denoise_us=_since_us(begun_ns),
         )
 
-    def save(self, denoised: Denoised, _beat: Beat) -> Saved:
+    def save(self, request: SegmentRequested, denoised: Denoised, _: Beat) -> Saved:
         """Store the latents, before the decoder can fail."""
         begun_ns = time.monotonic_ns()
         latents = np.concatenate(denoised.chunks)
-        blob = self.objects.put_tensors(_key(denoised.request, "latents"), {"latents": latents}, "latents")
+        blob = self.objects.put_tensors(_key(request, "latents"), {"latents": latents}, "latents")
         return Saved(denoised=denoised, latents=blob, store_us=_since_us(begun_ns))
 
-    def decode(self, saved: Saved, beat: Beat) -> Decoded:
+    def decode(self, request: SegmentRequested, saved: Saved, beat: Beat) -> Decoded:
         """All frames of the segment. `beat` is called after each chunk. Raises: EngineError."""
-        denoised, request = saved.denoised, saved.request
+        denoised = saved.denoised
         size = (request.frames, request.format.height, request.format.width, 3)
         frames: Frames = np.empty(size, np.uint8)
         generated_us, decoded_us = np.zeros(request.frames, np.int64), np.zeros(request.frames, np.int64)
@@ -168,13 +156,13 @@ class Stages:
             decode_us=decode_us,
         )
 
-    def store(self, decoded: Decoded, _beat: Beat) -> SegmentGenerated:
+    def store(self, request: SegmentRequested, decoded: Decoded, _: Beat) -> SegmentGenerated:
         """Store the frames, then the manifest, and keep the state for the job's next segment.
 
         Raises: EngineError if the frames do not pass the checks.
         """
         begun_ns = time.monotonic_ns()
-        saved, denoised, request = decoded.saved, decoded.saved.denoised, decoded.request
+        saved, denoised = decoded.saved, decoded.saved.denoised
         checks.check_pictures(decoded.frames, request)
         tensors = {"frames": decoded.frames, "generated_us": decoded.generated_us, "decoded_us": decoded.decoded_us}
         frames = self.objects.put_tensors(_key(request, "frames"), tensors, "frames")
@@ -204,19 +192,7 @@ class Stages:
     def failed(self, request: SegmentRequested, error: EngineError) -> SegmentFailed:
         """The event that says why the segment did not come out."""
         engine = self._engines.get(request.engine)
-        return SegmentFailed(
-            job_id=request.job_id,
-            segment=request.segment,
-            attempt=request.attempt,
-            request_hash=request.request_hash,
-            kind=error.kind,
-            reason=error.reason,
-            retryable=error.retryable,
-            engine=request.engine,
-            engine_version=engine.version if engine else "",
-            failed_us=_now_us(),
-            worker=self.worker,
-        )
+        return failed(request, error, engine_version=engine.version if engine else "", worker=self.worker)
 
     def _announced_before(self, request: SegmentRequested) -> SegmentGenerated | None:
         try:

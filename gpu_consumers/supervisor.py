@@ -8,7 +8,9 @@ import time
 from concurrent.futures import Future
 from multiprocessing.connection import wait
 
-from gpu_consumers.blame import Blame, Ending, Stall, blame
+from gpu_consumers.blame import Ending, Stall, blame
+from gpu_consumers.engines.engine import EngineError
+from gpu_consumers.failed import failed
 from gpu_consumers.hands import Hand, Hands
 from gpu_consumers.oom import oom_kills
 from gpu_consumers.pipe import Done, EngineOpened, FromChild, Generate, LastWords, Open, Ready, Step
@@ -159,7 +161,9 @@ class Supervisor:
         if blamed:
             self._fruitless = 0
             hand = self._hands.pop(blamed.number)
-            event = self._failed(hand.request, blamed)
+            version = self._versions.get(hand.request.engine, "")
+            error = EngineError(blamed.kind, blamed.reason)
+            event = failed(hand.request, error, engine_version=version, worker=self._config.worker)
             _log_answer(event, self._busy_us)
             hand.answer.set_result((event,))
             return
@@ -168,21 +172,6 @@ class Supervisor:
             raise EngineProcessError(
                 f"{_FRUITLESS} engine processes ended in a row and no request is to blame: {ending}"
             )
-
-    def _failed(self, request: SegmentRequested, blamed: Blame) -> SegmentFailed:
-        return SegmentFailed(
-            job_id=request.job_id,
-            segment=request.segment,
-            attempt=request.attempt,
-            request_hash=request.request_hash,
-            kind=blamed.kind,
-            reason=blamed.reason,
-            retryable=True,
-            engine=request.engine,
-            engine_version=self._versions.get(request.engine, ""),
-            failed_us=time.time_ns() // 1000,
-            worker=self._config.worker,
-        )
 
     def _give_up(self, why: str) -> None:
         with self._lock:
