@@ -77,7 +77,7 @@ def test_the_store_holds_what_the_event_says(shared_settings: Settings, shared: 
         assert times.shape == (12,)
         assert times.dtype == np.int64
         assert np.all(np.diff(times) >= 0)
-    assert np.all(tensors["generated_us"] <= tensors["decoded_us"])
+    assert np.all(np.less_equal(tensors["generated_us"], tensors["decoded_us"]))
     assert before_us <= event.started_us <= tensors["generated_us"][0]
     assert tensors["decoded_us"][-1] <= event.finished_us <= time.time_ns() // 1000
     latents = objects.get_tensors(event.latents)["latents"]

@@ -5,7 +5,7 @@ import signal
 import subprocess
 import sys
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Generator
 from contextlib import contextmanager
 
 import psutil
@@ -25,7 +25,7 @@ QUIET_S = 60.0
 
 
 @contextmanager
-def worker(settings: Settings) -> Iterator[subprocess.Popen[bytes]]:
+def worker(settings: Settings) -> Generator[subprocess.Popen[bytes], None, None]:
     """A generate worker in slot 0."""
     program = (
         "import logging; from gpu_consumers.generate import run; from infra.settings import Settings;"
