@@ -11,7 +11,7 @@ from confluent_kafka import KafkaException
 from pydantic import ValidationError
 
 from infra.bus.errors import BusError
-from infra.cli import insights, jobs, letters, report, sql, stack, submit, topics, watch
+from infra.cli import demo, insights, jobs, letters, report, sql, stack, submit, topics, watch
 from infra.cli.errors import CliError, Exit
 from infra.local.packages import PackageError
 from infra.local.process import ServiceError
@@ -43,7 +43,7 @@ def new_app() -> typer.Typer:
         rich_markup_mode="rich",
     )
     app.callback()(_options)
-    for command in (stack.up, stack.down, stack.status, stack.doctor, stack.worker):
+    for command in (demo.demo, stack.up, stack.down, stack.status, stack.doctor, stack.worker):
         app.command(rich_help_panel=_LINE)(command)
     app.command(rich_help_panel=_JOBS, epilog=submit.EXAMPLES)(submit.submit)
     app.command(rich_help_panel=_JOBS, epilog=watch.EXAMPLES)(watch.watch)

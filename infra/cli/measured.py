@@ -20,7 +20,7 @@ class FrameScores:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Summary:
+class Quality:
     """The quality of a job's frames, computed by ClickHouse from their rows."""
 
     frame_rows: int
@@ -65,13 +65,13 @@ def frame_scores(client: Client, job_id: str) -> FrameScores:
     return FrameScores(frame=frame, piece=piece, vmaf=vmaf, psnr_y=psnr_y)
 
 
-def summary(client: Client, job_id: str) -> Summary:
+def quality(client: Client, job_id: str) -> Quality:
     """One row for the whole job."""
     query = """
         SELECT count(), uniqExact(frame), avg(psnr_y), min(psnr_y), avg(vmaf), min(vmaf)
         FROM frames WHERE job_id = {job:String}"""
     row: Row = client.query(query, {"job": job_id}).result_rows[0]
-    return Summary(
+    return Quality(
         frame_rows=row[0],
         distinct_frame_rows=row[1],
         psnr_y_mean=row[2],
