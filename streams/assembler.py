@@ -3,13 +3,12 @@
 import logging
 import tempfile
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 from pathlib import Path
 
 import av
-from av.packet import Packet
 from av.video.stream import VideoStream
 
 from infra.bus.clients import Member
@@ -21,7 +20,7 @@ from infra.objects import BlobError, Objects, job_key
 from infra.settings import Settings
 from schemas.errors import BadInputError
 from schemas.records import AssemblyRequested, PieceRef, Track, VideoAssembled
-from streams.mp4 import MP4, Clock, CodedVideo, CodedVideoError, clock_of, examine
+from streams.mp4 import MP4, Clock, CodedVideo, CodedVideoError, clock_of, content_key, examine
 
 log = logging.getLogger(__name__)
 
@@ -60,18 +59,19 @@ class Assemble:
     def __call__(self, request: AssemblyRequested) -> VideoAssembled:
         """The video. Raises: BadInputError if the pieces do not make it up: another try would find the same."""
         try:
-            key = job_key(request.job_id, "videos", f"{request.attempt}.mp4")
+            job_key(request.job_id, "videos", "0")
         except ValueError as error:
             raise BadInputError(field="job_id", rule="format", message=str(error)) from error
         with tempfile.TemporaryDirectory(dir=self._scratch, prefix="assemble-") as folder:
-            return self._assembled(request, Path(folder), key)
+            return self._assembled(request, Path(folder))
 
-    def _assembled(self, request: AssemblyRequested, folder: Path, key: str) -> VideoAssembled:
+    def _assembled(self, request: AssemblyRequested, folder: Path) -> VideoAssembled:
         started_us = self._now_us()
         clock = clock_of(request.format)
         parts = self._parts(request, clock, folder)
         video = folder / "video.mp4"
         join(parts, clock, video)
+        key = content_key(request.job_id, "videos", str(request.attempt), video)
         duration_us = round(request.frames * clock.step * clock.tick_s * 1_000_000)
         log.info("%s assembled: %s frames of %s pieces", request.job_id, request.frames, len(parts))
         return VideoAssembled(
@@ -141,7 +141,9 @@ def join(parts: Sequence[Part], clock: Clock, path: Path) -> None:
             with av.open(str(part.path)) as container:
                 source = container.streams.video[0]
                 stream = stream or output.add_stream_from_template(source)
-                for packet in _packets(container.demux(source)):
+                for packet in container.demux(source):
+                    if not packet.size:  # the last one, which flushes decoders
+                        continue
                     packet.pts = (packet.pts or 0) + part.start_frame * clock.step
                     packet.dts = (decoded - delay) * clock.step
                     packet.duration = clock.step
@@ -155,8 +157,3 @@ def longest_gop(parts: Sequence[Part]) -> int:
     idr_frames = [part.start_frame + frame for part in parts for frame in part.coded.idr_frames]
     end = parts[-1].start_frame + parts[-1].coded.frames
     return max(after - before for before, after in pairwise([*idr_frames, end]))
-
-
-def _packets(packets: Iterator[Packet[VideoStream]]) -> Iterator[Packet[VideoStream]]:
-    """Without the empty one at the end, which flushes decoders."""
-    return (packet for packet in packets if packet.size)

@@ -11,6 +11,7 @@ import av
 import xxhash
 from av.error import FFmpegError
 
+from infra.objects import file_digest, job_key
 from schemas.records import VideoFormat
 
 MP4 = "video/mp4"
@@ -57,6 +58,14 @@ def clock_of(size: VideoFormat) -> Clock:
     """Of a track with that frame rate."""
     scale = 1000 if size.fps_num < 1000 else 1
     return Clock(timescale=size.fps_num * scale, step=size.fps_den * scale)
+
+
+def content_key(job_id: str, kind: str, name: str, path: Path) -> str:
+    """The object key of a job's file: with its content in the name, so that of two workers that do the same request at once
+    neither overwrites what the other has announced.
+    """
+    digest = file_digest(path, "xxh3").partition(":")[2]
+    return job_key(job_id, kind, f"{name}-{digest[:12]}.mp4")
 
 
 def examine(path: Path, clock: Clock) -> CodedVideo:

@@ -15,7 +15,7 @@ from streams.stitcher.picture import LUMA, moved
 from streams.stitcher.proxy import Luma, Proxies, unclipped
 from streams.stitcher.shift import Shift, psnr_db, shift_between
 
-_NATIVE_PAIRS = 4
+_NATIVE_PAIRS = 3
 """Frames in full size that the shift is measured on."""
 _ALL = 0.999
 """Weight of clean pixels: rounding takes a little of 1."""
@@ -100,7 +100,7 @@ def _shift(pairs: Overlap, seam: Seam, limits: Limits) -> Shift:
         return shift
     if shift.moved_db - shift.still_db >= limits.offset_margin_db:
         raise SeamError(f"shift of {shift.largest_px:.1f} px", seam)
-    return Shift(still_db=shift.still_db, moved_db=shift.still_db)
+    return replace(shift, x_px=0.0, y_px=0.0)
 
 
 def _colour(pairs: Overlap, shift: Shift, done: Colour) -> Colour:

@@ -1,10 +1,10 @@
 """Temporal offset of a new segment against the one before it: which of its frames shows what the overlap shows."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from streams.stitcher.limits import Limits
 from streams.stitcher.proxy import Luma
-from streams.stitcher.shift import shift_between
+from streams.stitcher.shift import Shift, shift_between
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -21,28 +21,24 @@ def temporal_offset(previous: Luma, new: Luma, previous_offset: int, limits: Lim
     `previous` is the overlap as the segment before has it (uncorrected), `new` what the new segment starts with.
     One offset beyond the limit is tried too: if that is the best, the truth is out there.
 
-    Offsets are compared with the shift of each undone. Where a camera pans, every offset can be undone by a shift: then
-    they are compared as they are. Without a margin (nothing moves) the offset is 0.
+    Offsets are compared with the shift of each undone; where a camera pans every offset can be undone by a shift, so then
+    as they are; where all but a detail stands still, by what changes. Without a margin in any of these the offset is 0.
     """
     reach = limits.offset_frames + 1
-    still: dict[int, float] = {}
-    undone: dict[int, float] = {}
+    shifts: dict[int, Shift] = {}
     for frames in range(-reach, reach + 1):
         mine, theirs = same_instants(len(previous), len(new), frames - previous_offset)
-        a, b = previous[mine], new[theirs]
-        if len(a) < min(limits.offset_pairs, len(previous)):
-            continue
-        shift = shift_between(a, b)
-        still[frames] = shift.still_db
-        small = shift.largest_px <= limits.shift_share * max(a.shape[1:])
-        undone[frames] = shift.moved_db if small else shift.still_db
-    margins: list[float] = []
-    for scores in (undone, still):
-        best, margin = _best(scores)
-        if margin >= limits.offset_margin_db:
-            return Offset(frames=best, margin_db=margin) if abs(best) <= limits.offset_frames else None
-        margins.append(margin)
-    return Offset(frames=0, margin_db=max(margins))
+        if mine.stop - mine.start >= min(limits.offset_pairs, len(previous)):
+            shifts[frames] = shift_between(previous[mine], new[theirs])
+    small = limits.shift_share * max(previous.shape[1:])
+    undone = {k: s.moved_db if s.largest_px <= small else s.still_db for k, s in shifts.items()}
+    still = {k: s.still_db for k, s in shifts.items()}
+    change = {k: s.change_db for k, s in shifts.items() if s.largest_px <= small}
+    best = [_best(scores) for scores in (undone, still, change)]
+    for offset in best:
+        if offset.margin_db >= limits.offset_margin_db:
+            return offset if abs(offset.frames) <= limits.offset_frames else None
+    return replace(best[0], frames=0)
 
 
 def same_instants(before: int, after: int, delay: int) -> tuple[slice, slice]:
@@ -55,9 +51,9 @@ def same_instants(before: int, after: int, delay: int) -> tuple[slice, slice]:
     return slice(start, start + count), slice(first, first + count)
 
 
-def _best(scores: dict[int, float]) -> tuple[int, float]:
+def _best(scores: dict[int, float]) -> Offset:
     """The best offset and its margin over the second best; a lone one has none."""
     if len(scores) < 2:
-        return 0, 0.0
+        return Offset(frames=0, margin_db=0.0)
     first, second = sorted(scores.values(), reverse=True)[:2]
-    return max(scores, key=lambda frames: scores[frames]), first - second
+    return Offset(frames=max(scores, key=lambda frames: scores[frames]), margin_db=first - second)

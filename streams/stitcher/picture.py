@@ -6,6 +6,7 @@ chroma sited left as H.264 assumes. It is rounded once, after blending.
 
 from collections.abc import Iterator
 from dataclasses import replace
+from functools import lru_cache
 
 import numpy as np
 from numpy.typing import NDArray
@@ -113,6 +114,7 @@ def _filtered(plane: Plane, axis: int, shift_px: float) -> Plane:
     return out
 
 
+@lru_cache(maxsize=16)
 def _lanczos(fraction: float) -> NDArray[np.float32]:
     """Weights of the samples at -3..2 for a value at -`fraction`."""
     x = np.arange(-_TAPS, _TAPS) + fraction

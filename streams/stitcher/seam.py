@@ -11,7 +11,7 @@ from streams.stitcher.proxy import Luma
 from streams.stitcher.shift import psnr_db
 
 _CELL = 8
-_REACH = 4
+_REACH = 3
 """Pixels that a cell may move from one frame to the next, in pictures of about 160 x 90."""
 _LONGER_SIDE = 160
 

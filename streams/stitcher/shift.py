@@ -14,8 +14,8 @@ _CUTOFF = 0.08
 (worst error on a real clip: 0.006 px at 0.08, 0.05 px at 0.2)."""
 _FLOOR = 0.02
 """Of the mean magnitude: frequencies with less than that in them have no vote."""
-_PAIRS = 4
-"""Frames are correlated in so many places of the overlap."""
+_PAIRS = 3
+"""Of frames, spread over the overlap, are correlated."""
 _MARGIN = 4
 """Pixels at each side, besides those the shift moved in, that do not count: filters look beyond the picture there."""
 PSNR_CAP_DB = 100.0
@@ -25,13 +25,15 @@ PSNR_CAP_DB = 100.0
 class Shift:
     """How far the second series is moved right and down of the first, and how alike they are before and after undoing it.
 
-    The PSNRs are of luma after mean and deviation are made equal. A shift that does not make them more alike is noise: 0.
+    PSNRs are of luma after mean and deviation are made equal. A shift that does not make the series more alike is noise: 0.
     """
 
     x_px: float = 0.0
     y_px: float = 0.0
     still_db: float
     moved_db: float
+    change_db: float
+    """After undoing it, of what changes over time only."""
 
     @property
     def largest_px(self) -> float:
@@ -44,13 +46,12 @@ def shift_between(a: Luma, b: Luma) -> Shift:
     still = _likeness_db(a, b, 0)
     x, y = _displacement(a, b)
     edge = ceil(max(abs(x), abs(y)))
-    if edge == 0 or min(a.shape[1:]) < 4 * (edge + _MARGIN):
-        return Shift(still_db=still, moved_db=still)
-    back = np.stack([moved(frame, -x, -y) for frame in b])
-    undone = _likeness_db(a, back, edge)
-    if undone <= _likeness_db(a, b, edge):
-        return Shift(still_db=still, moved_db=still)
-    return Shift(x_px=x, y_px=y, still_db=still, moved_db=undone)
+    if edge and min(a.shape[1:]) >= 4 * (edge + _MARGIN):
+        back = np.stack([moved(frame, -x, -y) for frame in b])
+        undone = _likeness_db(a, back, edge)
+        if undone > _likeness_db(a, b, edge):
+            return Shift(x_px=x, y_px=y, still_db=still, moved_db=undone, change_db=_change_db(a, back, edge))
+    return Shift(still_db=still, moved_db=still, change_db=_change_db(a, b, 0))
 
 
 def psnr_db(error: float) -> float:
@@ -68,14 +69,19 @@ def _likeness_db(a: Luma, b: Luma, edge: int) -> float:
     return psnr_db(float(np.square(difference).mean()))
 
 
+def _change_db(a: Luma, b: Luma, edge: int) -> float:
+    return _likeness_db(a - a.mean(axis=0), b - b.mean(axis=0), edge)
+
+
 def _displacement(a: Luma, b: Luma) -> tuple[float, float]:
     """Whole pixels first; then, on windows that follow them, the fraction: a window at rest pulls it towards 0."""
     some = np.unique(np.linspace(0, len(a) - 1, min(_PAIRS, len(a))).astype(int))
     a, b = a[some], b[some]
-    x, y = (round(v) for v in _peak(a, b))
-    if 2 * abs(x) > a.shape[2] // 2 or 2 * abs(y) > a.shape[1] // 2:
-        return float(x), float(y)
-    fine = _peak(_cropped(a, -x, -y), _cropped(b, x, y)) if x or y else _peak(a, b)
+    near = _peak(a, b)
+    x, y = (round(v) for v in near)
+    if (not x and not y) or 4 * abs(x) > a.shape[2] or 4 * abs(y) > a.shape[1]:
+        return near
+    fine = _peak(_cropped(a, -x, -y), _cropped(b, x, y))
     return x + fine[0], y + fine[1]
 
 

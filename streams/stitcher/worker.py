@@ -11,10 +11,10 @@ from infra.bus.process import stop_on_signals
 from infra.bus.requests import remembered
 from infra.bus.work import ThreadWork
 from infra.bus.worker import run_worker
-from infra.objects import Objects, job_key
+from infra.objects import Objects
 from infra.settings import Settings
 from schemas.records import PieceRequested, PieceStitched, SeamKind, SeamRejected
-from streams.mp4 import MP4
+from streams.mp4 import MP4, content_key
 from streams.stitcher.alignment import SeamError
 from streams.stitcher.inputs import Inputs, open_inputs
 from streams.stitcher.join import Join, begin, continue_shot, dissolve
@@ -77,7 +77,10 @@ class Stitch:
         )
 
     def _stored(self, request: PieceRequested, join: Join, piece: Piece, started_us: int) -> PieceStitched:
-        name = f"{request.piece}-{request.attempt}"
+        video_key, reference_key = (
+            content_key(request.job_id, kind, f"{request.piece}-{request.attempt}", path)
+            for kind, path in (("pieces", piece.video), ("references", piece.reference))
+        )
         return PieceStitched(
             job_id=request.job_id,
             piece=request.piece,
@@ -86,10 +89,8 @@ class Stitch:
             format=request.format,
             start_frame=request.start_frame,
             frames=request.frames,
-            video=self._objects.put_file(job_key(request.job_id, "pieces", f"{name}.mp4"), piece.video, MP4),
-            reference=self._objects.put_file(
-                job_key(request.job_id, "pieces", f"{name}.reference.mp4"), piece.reference, MP4
-            ),
+            video=self._objects.put_file(video_key, piece.video, MP4),
+            reference=self._objects.put_file(reference_key, piece.reference, MP4),
             reference_head_context=piece.head_context,
             reference_tail_context=piece.tail_context,
             decoder_config=piece.coded.config_digest,
