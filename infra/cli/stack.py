@@ -1,10 +1,12 @@
 """Commands on the stack as a whole: up, down, status, doctor, and its processes."""
 
+import shlex
 from collections.abc import Sequence
 from typing import Annotated
 
 import typer
 
+from infra.bus.process import run_process
 from infra.cli import logs
 from infra.cli.errors import CliError, Exit
 from infra.cli.lookup import events, last_jobs
@@ -31,7 +33,7 @@ def worker(
     """Run one process of the line until SIGTERM. 'longtake up' does this for all of them."""
     settings = reach(ctx, "kafka", "clickhouse", "objects")
     logs.set_up()
-    entry(role)(settings, slot)
+    run_process(lambda: entry(role)(settings, slot))
 
 
 def up(
@@ -66,11 +68,20 @@ def status(ctx: typer.Context, as_json: Json = False) -> None:
     minutes = sorted(minutes, key=lambda minute: minute.minute_us)[-_MINUTES:]
     if as_json:
         processes = services.processes if services else ()
-        print_json({"processes": processes, "working": working, "engines": engines, "minutes": minutes})
+        addresses = {name: getattr(settings, name) for name in ("kafka", "clickhouse", "objects")}
+        print_json(addresses | {"processes": processes, "working": working, "engines": engines, "minutes": minutes})
         return
     if services:
         _print_services(services)
     _print_line(working, engines, minutes)
+
+
+def env(ctx: typer.Context) -> None:
+    """Print the addresses of the stack for the shell: eval "$(longtake env)". The last line is a password."""
+    settings = reach(ctx, "kafka", "clickhouse", "objects")
+    for name in ("kafka", "clickhouse", "objects"):
+        say(f"export LONGTAKE_{name.upper()}={shlex.quote(getattr(settings, name))}")
+    say(f"export LONGTAKE_CLICKHOUSE_PASSWORD={shlex.quote(settings.clickhouse_password.get_secret_value())}")
 
 
 def doctor(ctx: typer.Context, as_json: Json = False) -> None:

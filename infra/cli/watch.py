@@ -37,7 +37,7 @@ class Patience:
     """Whom to believe and how long to wait for the first word. `content_hash` empty: any job of this id."""
 
     content_hash: str = ""
-    seconds: float = 10.0
+    seconds: float
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -59,9 +59,10 @@ def watch(
     ctx: typer.Context,
     job_id: Annotated[str, typer.Argument(metavar="JOB")],
     as_json: Annotated[bool, typer.Option("--json", help="One event a line.")] = False,
+    patience: Annotated[float, typer.Option(min=0, help="Seconds to wait for a job that is not known yet.")] = 10.0,
 ) -> None:
     """Follow a job until it has finished, failed or been cancelled."""
-    watch_job(reach(ctx, "kafka"), job_id, Patience(), as_json=as_json)
+    watch_job(reach(ctx, "kafka"), job_id, Patience(seconds=patience), as_json=as_json)
 
 
 def watch_job(settings: Settings, job_id: str, patience: Patience, *, as_json: bool = False) -> None:
