@@ -30,9 +30,14 @@ def encode(event: Event) -> bytes:
     """The event in Confluent framing. Raises: ValueError or TypeError if a field has the wrong type (a bug of the caller)."""
     version = _newest(type(event).__name__)
     out = io.BytesIO()
-    out.write(_HEADER.pack(0, version.id))
+    out.write(framing(type(event)))
     fastavro.schemaless_writer(out, parsed_schema(version), msgspec.to_builtins(event), strict=True)
     return out.getvalue()
+
+
+def framing(record: type[Event]) -> bytes:
+    """What comes before the body of the newest version of `record`."""
+    return _HEADER.pack(0, _newest(record.__name__).id)
 
 
 def decode(data: bytes) -> Event:

@@ -76,7 +76,7 @@ class JobDecider:
             if error := _wrong_key(prompt, message):
                 raise error
             if state is None:
-                traceparent = traceparent_of(message.headers, otherwise=f"{prompt.job_id}/{digest}")
+                traceparent = traceparent_of(message.headers, otherwise=prompt.job_id)
                 prompt = replace(prompt, submitted_us=prompt.submitted_us or message.timestamp_us)
                 plan = planned(prompt, self.instruct)
                 step = new_job(prompt, plan, content_hash=digest, traceparent=traceparent, now_us=now_us)

@@ -213,6 +213,8 @@ class Line:
 
     decider: JobDecider = field(default_factory=decider)
     row: r.JobState | None = None
+    rows: list[r.JobState] = field(default_factory=list)
+    """All that it was."""
     now_us: int = START_US
     said: list[Event] = field(default_factory=list)
     pending: list[Event] = field(default_factory=list)
@@ -223,7 +225,9 @@ class Line:
         return self.take(self.decider.decide(message(event), self.row, self.now_us))
 
     def take(self, decision: Decision) -> tuple[Event, ...]:
-        self.row = decision.state or self.row
+        if decision.state:
+            self.row = decision.state
+            self.rows.append(decision.state)
         self.said += decision.events
         return decision.events
 
