@@ -25,16 +25,16 @@ def run(settings: Settings, slot: int) -> None:
     """Serve the topic until SIGTERM or SIGINT. Raises: BusError, EngineProcessError: start the process again."""
     stop = stop_on_signals()
     member = Member(role="generate", topics=(SegmentRequested.topic,), slot=slot)
-    with closing(Generate(settings, member.name)) as work:
+    with closing(Generate(settings, member.name, slot)) as work:
         run_worker(settings, member, work, stop)
 
 
 class Generate:
-    """The work of a generate worker (`infra.bus.work.Work`). `worker` is the slot's stable name."""
+    """The work of a generate worker (`infra.bus.work.Work`). `worker` is the slot's stable name; the slot decides its GPU."""
 
-    def __init__(self, settings: Settings, worker: str) -> None:
+    def __init__(self, settings: Settings, worker: str, slot: int = 0) -> None:
         config = Open(objects=settings.objects, worker=worker, held_states=2 * settings.slots)
-        self._supervisor = Supervisor(config, settings.segment_timeout_s)
+        self._supervisor = Supervisor(config, settings.segment_timeout_s, slot)
 
     def submit(self, message: Message) -> Answer:
         """The segment's SegmentGenerated or SegmentFailed. It raises BadInputError, or EngineProcessError: the end of the worker."""

@@ -9,6 +9,8 @@ import sys
 from multiprocessing.connection import Connection
 from pathlib import Path
 
+from gpu_consumers.memory.environment import engine_environment
+from gpu_consumers.memory.topology import Device
 from gpu_consumers.pipe import FromChild, Open, ParentEnd, ToChild
 from infra.local import leash
 
@@ -19,7 +21,7 @@ _GRACE_S = 5.0
 class EngineProcess:
     """A running `gpu_consumers.child`. The kernel kills it when the thread that made it ends."""
 
-    def __init__(self, config: Open) -> None:
+    def __init__(self, config: Open, device: Device | None) -> None:
         ours, theirs = socket.socketpair()
         with theirs:
             self._popen = subprocess.Popen(
@@ -30,6 +32,7 @@ class EngineProcess:
                 stdin=subprocess.DEVNULL,
                 pass_fds=[theirs.fileno()],
                 start_new_session=True,
+                env=engine_environment(os.environ, device),
             )
         self.pid = self._popen.pid
         self._pipe = ParentEnd(ours.detach())

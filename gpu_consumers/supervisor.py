@@ -12,12 +12,14 @@ from gpu_consumers.blame import Ending, Stall, blame
 from gpu_consumers.engines.engine import EngineError
 from gpu_consumers.failed import failed
 from gpu_consumers.hands import Hand, Hands
+from gpu_consumers.memory.placement import device_for_slot
+from gpu_consumers.memory.topology import read_topology
 from gpu_consumers.oom import oom_kills
 from gpu_consumers.pipe import Done, EngineOpened, FromChild, Generate, LastWords, Open, Ready, Step
 from gpu_consumers.process import EngineProcess
 from infra.bus.work import Answer
 from schemas.codec import decode, encode
-from schemas.records import SegmentFailed, SegmentGenerated, SegmentRequested
+from schemas.records import FailureKind, SegmentFailed, SegmentGenerated, SegmentRequested
 from schemas.topics import Event
 
 _FRUITLESS = 3
@@ -32,8 +34,12 @@ class EngineProcessError(Exception):
 class Supervisor:
     """Owns the engine process, in a thread of its own. What a dead process had in hand goes to the next, save what is to blame."""
 
-    def __init__(self, config: Open, limit_s: float) -> None:
+    def __init__(self, config: Open, limit_s: float, slot: int = 0) -> None:
+        """`slot`: the worker's number on this machine, which decides its device."""
         self._config = config
+        self._slot = slot
+        self._lost: set[str] = set()
+        """Devices on which an engine has lost the device."""
         self._hands = Hands(limit_s)
         self._new: queue.SimpleQueue[Hand] = queue.SimpleQueue()
         self._numbers = 0
@@ -90,7 +96,8 @@ class Supervisor:
         kills = oom_kills()
         self._busy_before_us, self._last_words = self._busy_us, None
         self._hands.restart(time.monotonic())
-        process = EngineProcess(self._config)
+        device = device_for_slot(read_topology(), self._slot, self._lost)
+        process = EngineProcess(self._config, device)
         for hand in self._hands:
             process.send(_generate(hand))
         try:
@@ -98,6 +105,8 @@ class Supervisor:
         finally:
             exit_code = process.end()
         if not self._stop.is_set():
+            if device and self._last_words and self._last_words.kind is FailureKind.DEVICE_LOST:
+                self._lost.add(device.uuid)
             oom_killed = oom_kills() > kills
             self._after(Ending(exit_code=exit_code, oom_killed=oom_killed, last_words=self._last_words, stall=stall))
 

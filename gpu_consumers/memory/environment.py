@@ -1,0 +1,18 @@
+"""What an engine process must find in its environment before it imports torch: its device, and how memory is pooled."""
+
+from collections.abc import Mapping
+
+from gpu_consumers.memory.topology import Device
+
+_POOL = "expandable_segments:True"
+"""Segments grow in place, so that tensors of changing sizes leave no holes (PyTorch, "CUDA semantics: memory management")."""
+
+
+def engine_environment(environ: Mapping[str, str], device: Device | None) -> dict[str, str]:
+    """`environ` with the device pinned and the pool configured; what it already says of either stays."""
+    added = {"PYTORCH_ALLOC_CONF": _POOL, "PYTORCH_CUDA_ALLOC_CONF": _POOL}
+    if any(name in environ for name in added):
+        added = {}
+    if device and "CUDA_VISIBLE_DEVICES" not in environ:
+        added |= {"CUDA_DEVICE_ORDER": "PCI_BUS_ID", "CUDA_VISIBLE_DEVICES": device.uuid}
+    return {**environ, **added}
