@@ -1,122 +1,23 @@
-"""ClickHouse: the client, the migrations, and inserts that wait while it is away and never double.
+"""ClickHouse: the client, and the migrations of `schemas/clickhouse/`.
 
-What is in ClickHouse is a view of the truth that lives in Kafka and the object store, so nothing decides by it, and an
-insert that is not acknowledged is repeated with the same deduplication token until it is.
+What is in ClickHouse is a view of the truth that lives in Kafka and the object store: nothing decides by it.
 """
 
 import logging
 import re
-import threading
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Sequence
 from pathlib import Path
-from typing import TypeAlias, TypeVar
 from urllib.parse import unquote, urlsplit
 
 import clickhouse_connect
-import pyarrow as pa
 import xxhash
 from clickhouse_connect.driver.client import Client
-from clickhouse_connect.driver.exceptions import DatabaseError, OperationalError
 
 from infra.settings import Settings
 
 log = logging.getLogger(__name__)
-T = TypeVar("T")
-Value: TypeAlias = str | int | float | bool | Sequence[str] | Sequence[int] | Sequence[float] | None
 
 MIGRATIONS = Path(__file__).parents[1] / "schemas" / "clickhouse"
-_PAUSE_S = (0.1, 5.0)
-_AWAY = {159, 164, 202, 203, 209, 210, 236, 241, 242, 252, 319, 394, 425, 999}
-"""Server errors that pass: time-outs, read-only, too many queries or parts, network, memory, aborted, cancelled, Keeper."""
-_ARROW = {
-    "String": pa.string(),
-    "Bool": pa.bool_(),
-    "Float32": pa.float32(),
-    "Float64": pa.float64(),
-    "Int32": pa.int32(),
-    "Int64": pa.int64(),
-    "UInt16": pa.uint16(),
-    "UInt32": pa.uint32(),
-    "UInt64": pa.uint64(),
-}
-
-
-class RowsError(ValueError):
-    """A value does not fit its column: a number out of range, or the wrong type."""
-
-
-class ClosedError(Exception):
-    """The database was closed while an insert was waiting for it: the record has to come again."""
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Rows:
-    """Rows that are inserted as one or not at all. `token` names them: a second insert with the same token changes nothing."""
-
-    table: str
-    token: str
-    columns: Mapping[str, Sequence[Value]]
-
-
-class Database:
-    """The database of `settings.clickhouse`, created and migrated when it is first reached. Safe to share between threads."""
-
-    def __init__(self, settings: Settings) -> None:
-        self._settings = settings
-        self._closed = threading.Event()
-        self._lock = threading.Lock()
-        self._client: Client | None = None
-        self._schemas: dict[str, pa.Schema] = {}
-
-    def insert(self, rows: Rows) -> None:
-        """Returns when the rows are there, however long ClickHouse is away.
-
-        Raises: RowsError; ClosedError if `close` is called meanwhile; DatabaseError if ClickHouse refuses the rows (a bug).
-        """
-        self._patiently(lambda client: self._insert(client, rows), rows.token)
-
-    def close(self) -> None:
-        """End the waiting inserts. The database cannot be used afterwards."""
-        self._closed.set()
-
-    def _insert(self, client: Client, rows: Rows) -> None:
-        if not any(rows.columns.values()):
-            return
-        schema = self._schema(client, rows.table)
-        fields = [schema.field(name) for name in rows.columns]
-        try:
-            arrays = [pa.array(list(rows.columns[field.name]), field.type) for field in fields]
-        except (pa.ArrowInvalid, pa.ArrowTypeError, OverflowError) as error:
-            raise RowsError(f"{rows.token}: {error}") from error
-        settings = {"insert_deduplication_token": rows.token, "async_insert": 0}
-        client.insert_arrow(rows.table, pa.Table.from_arrays(arrays, schema=pa.schema(fields)), settings=settings)
-
-    def _schema(self, client: Client, table: str) -> pa.Schema:  # pyright: ignore[reportUnknownParameterType] (no stubs)
-        if table not in self._schemas:
-            columns = client.query(f"DESCRIBE TABLE {table}").result_rows
-            self._schemas[table] = pa.schema([(name, _arrow_type(kind)) for name, kind, *_ in columns])
-        return self._schemas[table]
-
-    def _patiently(self, action: Callable[[Client], T], what: str) -> T:
-        pause_s, longest_s = _PAUSE_S
-        while not self._closed.is_set():
-            try:
-                return action(self._connected())
-            except DatabaseError as error:
-                if not _is_away(error):
-                    raise
-                log.warning("clickhouse is away, next try in %.1f s: %s: %s", pause_s, what, str(error)[:200])
-            self._closed.wait(pause_s)
-            pause_s = min(2 * pause_s, longest_s)
-        raise ClosedError(what)
-
-    def _connected(self) -> Client:
-        with self._lock:
-            if self._client is None:
-                migrate(self._settings)
-                self._client = connect(self._settings)
-            return self._client
 
 
 def connect(settings: Settings) -> Client:
@@ -165,6 +66,8 @@ def migrate(settings: Settings) -> tuple[str, ...]:
             new.append(path.name)
         elif applied[path.name] != digest:
             raise ValueError(f"{path.name} was changed after it had been applied")
+    if new:
+        _comment_views(client)
     return tuple(new)
 
 
@@ -175,6 +78,20 @@ def _apply(client: Client, path: Path, digest: str) -> None:
     token = {"insert_deduplication_token": f"migrations:{path.name}", "async_insert": 0}
     client.insert("migrations", [[path.name, digest]], column_names=["name", "digest"], settings=token)
     log.info("applied %s", path.name)
+
+
+def _comment_views(client: Client) -> None:
+    """Give the columns of each view the comments of the logs it reads: views are what analysts describe."""
+    columns = client.query("SELECT table, name, comment FROM system.columns WHERE database = currentDatabase()")
+    said: dict[tuple[str, str], str] = {(table, name): comment for table, name, comment in columns.result_rows}
+    for view in {table for table, _ in said if (f"{table[:-1]}_log", "job_id") in said}:
+        logs = f"{view[:-1]}_log", "finish_log"
+        comments = [
+            f"COMMENT COLUMN {name} '{said.get((logs[0], name)) or said.get((logs[1], name), '')}'"
+            for table, name in said
+            if table == view
+        ]
+        client.command(f"ALTER TABLE {view} {', '.join(comments)}")
 
 
 _MIGRATIONS = """
@@ -197,18 +114,3 @@ def _client(settings: Settings, database: str | None) -> Client:
         connect_timeout=5,
         send_receive_timeout=60,
     )
-
-
-def _is_away(error: DatabaseError) -> bool:
-    return isinstance(error, OperationalError) or error.code in _AWAY
-
-
-def _arrow_type(kind: str) -> pa.DataType:  # pyright: ignore[reportUnknownParameterType] (no stubs)
-    outer, _, inner = kind.removesuffix(")").partition("(")
-    match outer:
-        case "Array":
-            return pa.list_(_arrow_type(inner))
-        case "LowCardinality" | "Nullable":
-            return _arrow_type(inner)
-        case _:
-            return _ARROW[kind]

@@ -7,7 +7,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
-from infra.clickhouse import Database, Rows, RowsError
+from infra.inserts import Database, Rows, RowsError
 from infra.objects import BlobError, Objects
 from infra.settings import Settings
 from qc_consumers.gates import PROFILE, Facts, Profile

@@ -1,9 +1,10 @@
 """The rows of a piece's frames."""
 
 from collections.abc import Mapping, Sequence
+from datetime import UTC, datetime
 from fractions import Fraction
 
-from infra.clickhouse import Value
+from infra.inserts import Value
 from qc_consumers.check import Check
 from qc_consumers.detectors import Span
 from schemas.records import PieceStitched
@@ -16,6 +17,7 @@ def frame_columns(event: PieceStitched, check: Check, trace_id: str) -> Mapping[
         return {}
     scan, pictures, seen = facts.scan, facts.pictures, facts.seen
     shown = scan.presented()[: event.frames]
+    day = datetime.fromtimestamp(event.finished_us / 1e6, UTC).date()
     count, start = len(shown), Fraction(event.start_frame) / facts.claim.fps
     faded = event.seam.overlap_frames if event.seam.blend == "fade" else 0
 
@@ -52,6 +54,7 @@ def frame_columns(event: PieceStitched, check: Check, trace_id: str) -> Mapping[
         "duplicate": flags(seen.duplicate),
         "flash": flags(seen.flash),
         "trace_id": [trace_id] * count,
+        "day": [day] * count,
     }
 
 

@@ -2,6 +2,7 @@
 
 import re
 import time
+from dataclasses import dataclass
 
 from infra.bus.message import Message
 from schemas.codec import decode
@@ -11,13 +12,23 @@ from schemas.records import PieceStitched, VideoAssembled
 from schemas.topics import Event, key_of
 
 
-def opened(message: Message) -> tuple[Event, str]:
-    """The event and its trace id. Raises: BadInputError."""
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Origin:
+    """Where rows come from."""
+
+    trace_id: str
+    since_us: int
+    """When the record was written: its rows cannot be older."""
+
+
+def opened(message: Message) -> tuple[Event, Origin]:
+    """The event and where it comes from. Raises: BadInputError."""
     event = decode(message.value or b"")
     key = key_of(event)
     if message.key != key.encode():
         raise BadInputError(field="key", rule="key", message=f"the key is not the job_id {key!r}", job_id=key)
-    return event, trace_id(traceparent_of(message.headers, otherwise=key))
+    trace = trace_id(traceparent_of(message.headers, otherwise=key))
+    return event, Origin(trace_id=trace, since_us=message.timestamp_us)
 
 
 def manifest_key(event: PieceStitched | VideoAssembled) -> str:

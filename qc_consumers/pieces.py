@@ -15,12 +15,12 @@ from infra.bus.message import Message
 from infra.bus.process import stop_on_signals
 from infra.bus.work import ThreadWork
 from infra.bus.worker import run_worker
-from infra.clickhouse import Database
+from infra.inserts import Database
 from infra.objects import BlobError
 from infra.settings import Settings
 from qc_consumers.check import Bench, Check, Measured, bench_of, checked, quarantined
 from qc_consumers.gates import Claim, Facts, judge_file, judge_reference, judge_scores, worst
-from qc_consumers.incoming import manifest_key, opened, unexpected
+from qc_consumers.incoming import Origin, manifest_key, opened, unexpected
 from qc_consumers.look import look_at_piece
 from qc_consumers.metrics.packets import UnreadableError, scan_packets
 from qc_consumers.metrics.quality import Pair, QualityError, measure_quality
@@ -58,27 +58,27 @@ class CheckPieces:
 
     def __call__(self, message: Message) -> Sequence[Event]:
         """The PieceChecked of a stitched piece, nothing for the others. Raises: BadInputError, ClosedError."""
-        event, trace = opened(message)
+        event, origin = opened(message)
         match event:
             case PieceStitched():
-                return (self._checked(event, trace),)
+                return (self._checked(event, origin),)
             case SeamRejected():
-                self._bench.insert(*rejection_rows(event, trace))
+                self._bench.insert(*rejection_rows(event, origin))
             case SegmentGenerated():
-                self._bench.insert(segment_rows(event, trace))
+                self._bench.insert(segment_rows(event, origin))
             case SegmentFailed():
-                self._bench.insert(failure_rows(event, trace))
+                self._bench.insert(failure_rows(event, origin))
             case _:
                 raise unexpected(event, message.topic)
         return ()
 
-    def _checked(self, event: PieceStitched, trace: str) -> PieceChecked:
+    def _checked(self, event: PieceStitched, origin: Origin) -> PieceChecked:
         bench, manifest = self._bench, manifest_key(event)
         known = bench.objects.get_manifest(manifest)
         if known and isinstance(answer := decode(known), PieceChecked):
             return answer
         check = check_piece(event, bench)
-        bench.insert(*piece_rows(event, check, trace))
+        bench.insert(*piece_rows(event, check, origin))
         scores, findings = check.measured.scores, check.measured.findings
         answer = PieceChecked(
             job_id=event.job_id,

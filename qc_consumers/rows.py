@@ -4,13 +4,12 @@ from collections.abc import Mapping
 
 import msgspec
 import numpy as np
-import xxhash
 
-from infra.clickhouse import Rows, Value
+from infra.inserts import Rows, Value
 from qc_consumers.check import Check, Measured
 from qc_consumers.frames import frame_columns
 from qc_consumers.gates import worst
-from schemas.codec import encode
+from qc_consumers.incoming import Origin
 from schemas.records import (
     JobChanged,
     PieceStitched,
@@ -25,30 +24,34 @@ from schemas.records import (
 )
 
 Row = Mapping[str, Value]
+_PIECE = ("job_id", "piece", "attempt")
+_SEGMENT = ("job_id", "segment", "attempt", "outcome")
+_COUNTS = ("attempts", "segments_generated", "pieces_stitched", "pieces_checked")
+_JOB = ("job_id", "changed_us", "stage", *_COUNTS)
+"""Several changes of one transaction have the same time."""
 
 
-def job_rows(event: JobChanged, trace_id: str) -> Rows:
-    """The state of a job. Two changes in the same microsecond are told apart by their content."""
-    names = ("job_id", "tenant", "content_hash", "stage", "reason", "title", "engine", "frames", "segments", "attempts")
-    counts = ("segments_generated", "pieces_stitched", "pieces_checked", "submitted_us", "changed_us")
+def job_rows(event: JobChanged, origin: Origin) -> Rows:
+    """The state of a job."""
+    names = ("job_id", "tenant", "content_hash", "stage", "reason", "title", "engine", "frames", "segments")
     row: Row = {
-        **_fields(event, *names, *counts),
+        **_fields(event, *names, *_COUNTS, "submitted_us", "changed_us"),
         **_format(event.format),
-        "trace_id": trace_id,
+        "trace_id": origin.trace_id,
         "lint_codes": [lint.code for lint in event.lint],
         "lint_messages": [lint.message for lint in event.lint],
         "video_uri": event.video.uri if event.video else "",
     }
-    return _one("job_log", row, event.job_id, xxhash.xxh3_128_hexdigest(encode(event)))
+    return _one("job_log", row, origin, *_JOB)
 
 
-def segment_rows(event: SegmentGenerated, trace_id: str) -> Rows:
+def segment_rows(event: SegmentGenerated, origin: Origin) -> Rows:
     """A segment that was generated."""
     same = ("job_id", "segment", "attempt", "request_hash", "start_frame", "engine", "engine_version", "restored")
     times = ("started_us", "finished_us", "denoise_us", "decode_us", "store_us", "worker")
     row: Row = {
         **_fields(event, *same, *times),
-        "trace_id": trace_id,
+        "trace_id": origin.trace_id,
         "outcome": "generated",
         "frames": event.frames.shape[0] if event.frames.shape else 0,
         "latents_uri": event.latents.uri,
@@ -59,28 +62,28 @@ def segment_rows(event: SegmentGenerated, trace_id: str) -> Rows:
         "reason": "",
         "retryable": False,
     }
-    return _one("segment_log", row, event.job_id, event.segment, event.attempt, "generated")
+    return _one("segment_log", row, origin, *_SEGMENT)
 
 
-def failure_rows(event: SegmentFailed, trace_id: str) -> Rows:
+def failure_rows(event: SegmentFailed, origin: Origin) -> Rows:
     """A segment that was tried and did not come out."""
     same = ("job_id", "segment", "attempt", "request_hash", "engine", "engine_version", "reason", "retryable", "worker")
     row: Row = {
         **_fields(event, *same),
-        "trace_id": trace_id,
+        "trace_id": origin.trace_id,
         "outcome": "failed",
         "start_frame": -1,
         "failure": event.kind,
         "finished_us": event.failed_us,
     }
-    return _one("segment_log", row, event.job_id, event.segment, event.attempt, "failed")
+    return _one("segment_log", row, origin, *_SEGMENT)
 
 
-def rejection_rows(event: SeamRejected, trace_id: str) -> tuple[Rows, ...]:
+def rejection_rows(event: SeamRejected, origin: Origin) -> tuple[Rows, ...]:
     """A piece whose seam was rejected, and the seam."""
     piece: Row = {
         **_fields(event, "job_id", "piece", "attempt", "request_hash", "reason"),
-        "trace_id": trace_id,
+        "trace_id": origin.trace_id,
         "outcome": "rejected",
         "verdict": Verdict.REGENERATE,
         "start_frame": -1,
@@ -90,16 +93,15 @@ def rejection_rows(event: SeamRejected, trace_id: str) -> tuple[Rows, ...]:
     seam: Row = {
         **_seam(event.seam),
         **_fields(event, "job_id", "piece", "attempt", "reason"),
-        "trace_id": trace_id,
+        "trace_id": origin.trace_id,
         "frame": -1,
         "accepted": False,
         "measured_us": event.rejected_us,
     }
-    ids = (event.job_id, event.piece, event.attempt)
-    return _one("piece_log", piece, *ids), _one("seam_log", seam, *ids)
+    return _one("piece_log", piece, origin, *_PIECE), _one("seam_log", seam, origin, *_PIECE)
 
 
-def piece_rows(event: PieceStitched, check: Check, trace_id: str) -> tuple[Rows, ...]:
+def piece_rows(event: PieceStitched, check: Check, origin: Origin) -> tuple[Rows, ...]:
     """A checked piece, its seam and its frames, in this order: the row of the piece supersedes those of older attempts."""
     piece: Row = {
         **_fields(event, "job_id", "piece", "attempt", "request_hash", "start_frame", "frames", "started_us"),
@@ -107,7 +109,7 @@ def piece_rows(event: PieceStitched, check: Check, trace_id: str) -> tuple[Rows,
         **_blob(event.video.uri, event.video.digest, event.video.size_bytes),
         **_scores(check.measured),
         **_findings(check),
-        "trace_id": trace_id,
+        "trace_id": origin.trace_id,
         "outcome": "checked",
         "codec": event.encode.codec,
         "crf": event.encode.crf,
@@ -119,17 +121,17 @@ def piece_rows(event: PieceStitched, check: Check, trace_id: str) -> tuple[Rows,
     seam: Row = {
         **_seam(event.seam),
         **_fields(event, "job_id", "piece", "attempt"),
-        "trace_id": trace_id,
+        "trace_id": origin.trace_id,
         "frame": event.start_frame,
         "accepted": True,
         "measured_us": event.finished_us,
     }
-    ids = (event.job_id, event.piece, event.attempt)
-    frames = Rows(table="frame_log", token=_token("frame_log", *ids), columns=frame_columns(event, check, trace_id))
-    return _one("piece_log", piece, *ids), _one("seam_log", seam, *ids), frames
+    columns = frame_columns(event, check, origin.trace_id)
+    frames = Rows(table="frame_log", key=_PIECE, since_us=origin.since_us, columns=columns)
+    return _one("piece_log", piece, origin, *_PIECE), _one("seam_log", seam, origin, *_PIECE), frames
 
 
-def video_rows(event: VideoAssembled, check: Check, trace_id: str) -> Rows:
+def video_rows(event: VideoAssembled, check: Check, origin: Origin) -> Rows:
     """A checked video."""
     facts, container = check.measured.facts, check.measured.container
     clocks = [track.timescale for track in container.tracks if track.handler == "vide"] if container else []
@@ -138,7 +140,7 @@ def video_rows(event: VideoAssembled, check: Check, trace_id: str) -> Rows:
         **_format(event.format),
         **_blob(event.video.uri, event.video.digest, event.video.size_bytes),
         **_findings(check),
-        "trace_id": trace_id,
+        "trace_id": origin.trace_id,
         "pieces": len(event.piece_starts),
         "brand": container.brand if container else "",
         "faststart": container.faststart if container else False,
@@ -153,29 +155,26 @@ def video_rows(event: VideoAssembled, check: Check, trace_id: str) -> Rows:
         "assembled_us": event.finished_us,
         "assembler": event.worker,
     }
-    return _one("video_log", row, event.job_id, "", event.attempt)
+    return _one("video_log", row, origin, "job_id", "attempt")
 
 
-def finish_rows(event: VideoFinished, trace_id: str) -> Rows:
+def finish_rows(event: VideoFinished, origin: Origin) -> Rows:
     """A video that was announced."""
     same = ("job_id", "tenant", "content_hash", "verdict", "engine", "engine_version", "attempts")
     scores = ("psnr_y_mean", "psnr_y_min", "ssim_mean", "vmaf_mean", "vmaf_min", "vmaf_model")
     row: Row = {
         **_fields(event, *same, "submitted_us", "finished_us"),
         **_fields(event.scores, *scores),
-        "trace_id": trace_id,
+        "trace_id": origin.trace_id,
         "warnings": sorted({finding.gate for finding in event.warnings}),
         "seam_score_min": min((seam.score for seam in event.seams), default=1.0),
     }
-    return _one("finish_log", row, event.job_id)
+    return _one("finish_log", row, origin, "job_id")
 
 
-def _one(table: str, row: Row, *ids: str | int) -> Rows:
-    return Rows(table=table, token=_token(table, *ids), columns={name: [value] for name, value in row.items()})
-
-
-def _token(table: str, *ids: str | int) -> str:
-    return ":".join([table, *map(str, ids)])
+def _one(table: str, row: Row, origin: Origin, *key: str) -> Rows:
+    columns = {name: [value] for name, value in row.items()}
+    return Rows(table=table, key=key, since_us=origin.since_us, columns=columns)
 
 
 def _fields(record: object, *names: str) -> Row:

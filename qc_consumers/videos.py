@@ -14,12 +14,12 @@ from infra.bus.message import Message
 from infra.bus.process import stop_on_signals
 from infra.bus.work import ThreadWork
 from infra.bus.worker import run_worker
-from infra.clickhouse import Database
+from infra.inserts import Database
 from infra.objects import BlobError
 from infra.settings import Settings
 from qc_consumers.check import Bench, Check, Measured, bench_of, checked, quarantined
 from qc_consumers.gates import Claim, judge_file, worst
-from qc_consumers.incoming import manifest_key, opened, unexpected
+from qc_consumers.incoming import Origin, manifest_key, opened, unexpected
 from qc_consumers.look import look_at_video
 from qc_consumers.metrics.container import scan_container
 from qc_consumers.metrics.packets import UnreadableError
@@ -50,25 +50,25 @@ class CheckVideos:
 
     def __call__(self, message: Message) -> Sequence[Event]:
         """The VideoChecked of an assembled video, nothing for the others. Raises: BadInputError, ClosedError."""
-        event, trace = opened(message)
+        event, origin = opened(message)
         match event:
             case VideoAssembled():
-                return (self._checked(event, trace),)
+                return (self._checked(event, origin),)
             case VideoFinished():
-                self._bench.insert(finish_rows(event, trace))
+                self._bench.insert(finish_rows(event, origin))
             case JobChanged():
-                self._bench.insert(job_rows(event, trace))
+                self._bench.insert(job_rows(event, origin))
             case _:
                 raise unexpected(event, message.topic)
         return ()
 
-    def _checked(self, event: VideoAssembled, trace: str) -> VideoChecked:
+    def _checked(self, event: VideoAssembled, origin: Origin) -> VideoChecked:
         bench, manifest = self._bench, manifest_key(event)
         known = bench.objects.get_manifest(manifest)
         if known and isinstance(answer := decode(known), VideoChecked):
             return answer
         check = check_video(event, bench)
-        bench.insert(video_rows(event, check, trace))
+        bench.insert(video_rows(event, check, origin))
         findings = check.measured.findings
         answer = VideoChecked(
             job_id=event.job_id,

@@ -1,6 +1,7 @@
 -- What the line did, one row per message: every attempt of everything stays. Analysts read the views of 0002.
 -- Units are in the names: *_us microseconds (points in time: since the Unix epoch, UTC), *_bytes, *_px, *_db.
 -- Replays change nothing: every insert has a deduplication token, and the window remembers the last 100,000 of them.
+-- One insert is one part: all its rows are of the same partition, or half of it could be missing after a crash.
 
 CREATE TABLE IF NOT EXISTS job_log
 (
@@ -34,7 +35,7 @@ COMMENT 'Last state of each job (read it through the view jobs)';
 
 CREATE TABLE IF NOT EXISTS segment_log
 (
-    job_id String CODEC(ZSTD(1)),
+    job_id String COMMENT 'Key of every topic' CODEC(ZSTD(1)),
     segment UInt32 COMMENT 'Index of what the engine generates in one go',
     attempt UInt16 COMMENT 'Counts the requests of this segment, never goes back',
     request_hash String COMMENT 'Names the work that was asked for',
@@ -42,8 +43,8 @@ CREATE TABLE IF NOT EXISTS segment_log
     outcome LowCardinality(String) COMMENT 'generated or failed',
     start_frame Int32 COMMENT 'First frame on the timeline of the video, -1 if it failed',
     frames UInt32 COMMENT 'Frames generated, with both overlaps',
-    engine LowCardinality(String),
-    engine_version LowCardinality(String),
+    engine LowCardinality(String) COMMENT 'Engine that generated it',
+    engine_version LowCardinality(String) COMMENT 'Version of the engine',
     restored Bool COMMENT 'The engine state came from the stored latents, not from the memory of the worker',
     started_us Int64 COMMENT 'When the engine began, 0 if it failed',
     finished_us Int64 COMMENT 'When it was in the store, or when it failed',
@@ -51,9 +52,9 @@ CREATE TABLE IF NOT EXISTS segment_log
     decode_us Int64 COMMENT 'Time spent decoding latents to frames',
     store_us Int64 COMMENT 'Time spent storing',
     latents_uri String COMMENT 'Latents in the object store',
-    latents_bytes UInt64,
+    latents_bytes UInt64 COMMENT 'Size of the latents',
     frames_uri String COMMENT 'Frames in the object store',
-    frames_bytes UInt64,
+    frames_bytes UInt64 COMMENT 'Size of the frames, as stored',
     failure LowCardinality(String) COMMENT 'Kind of failure, empty if generated',
     reason String COMMENT 'The failure in words',
     retryable Bool COMMENT 'Whether trying again can help',
@@ -66,7 +67,7 @@ COMMENT 'Every attempt at a segment';
 
 CREATE TABLE IF NOT EXISTS piece_log
 (
-    job_id String CODEC(ZSTD(1)),
+    job_id String COMMENT 'Key of every topic' CODEC(ZSTD(1)),
     piece UInt32 COMMENT 'Index of what is encoded: segment of the same index without its tail overlap',
     attempt UInt16 COMMENT 'Counts the requests of this piece' CODEC(T64, ZSTD(1)),
     request_hash String COMMENT 'Names the work that was asked for',
@@ -75,7 +76,7 @@ CREATE TABLE IF NOT EXISTS piece_log
     verdict LowCardinality(String) COMMENT 'pass, reencode, regenerate or quarantine',
     reason String COMMENT 'Why the seam was rejected',
     start_frame Int32 COMMENT 'First frame on the timeline of the video, -1 if rejected',
-    frames UInt32,
+    frames UInt32 COMMENT 'Number of frames',
     width UInt32 COMMENT 'Pixels',
     height UInt32 COMMENT 'Pixels',
     fps Float64 COMMENT 'Frames per second, rounded from the exact ratio',
@@ -85,7 +86,7 @@ CREATE TABLE IF NOT EXISTS piece_log
     decoder_config String COMMENT 'XXH3 of the avcC or hvcC bytes: equal for all pieces of a video',
     video_uri String COMMENT 'The encoded piece in the object store',
     video_digest String COMMENT 'Digest of its bytes',
-    video_bytes UInt64,
+    video_bytes UInt64 COMMENT 'Size of the file',
     psnr_y_mean Nullable(Float32) COMMENT 'dB on luma against the lossless reference, at most 100; null if not measured',
     psnr_y_p1 Nullable(Float32) COMMENT 'First percentile over the frames of the piece',
     psnr_y_min Nullable(Float32) COMMENT 'Worst frame',
@@ -98,7 +99,7 @@ CREATE TABLE IF NOT EXISTS piece_log
     vmaf_min Nullable(Float32) COMMENT 'Worst frame',
     vmaf_worst_second Nullable(Float32) COMMENT 'Lowest mean of any second',
     vmaf_model LowCardinality(String) COMMENT 'Scores of different models do not compare',
-    libvmaf_version LowCardinality(String),
+    libvmaf_version LowCardinality(String) COMMENT 'As libvmaf names itself',
     finding_gates Array(LowCardinality(String)) COMMENT 'What gates said, one element per finding in all finding_ columns',
     finding_verdicts Array(LowCardinality(String)) COMMENT 'What the gate asks for; pass is a warning',
     finding_frames Array(Int32) COMMENT 'Frame on the timeline, -1 for the whole piece',
@@ -119,7 +120,7 @@ COMMENT 'Every attempt at a piece, with its verdict';
 
 CREATE TABLE IF NOT EXISTS seam_log
 (
-    job_id String CODEC(ZSTD(1)),
+    job_id String COMMENT 'Key of every topic' CODEC(ZSTD(1)),
     piece UInt32 COMMENT 'Piece that begins at the seam',
     attempt UInt16 COMMENT 'Of the piece',
     trace_id String COMMENT 'W3C trace id of the job',
@@ -149,8 +150,8 @@ COMMENT 'Every seam that was tried';
 
 CREATE TABLE IF NOT EXISTS frame_log
 (
-    job_id String CODEC(ZSTD(1)),
-    piece UInt32 CODEC(T64, ZSTD(1)),
+    job_id String COMMENT 'Key of every topic' CODEC(ZSTD(1)),
+    piece UInt32 COMMENT 'Index of what is encoded in one go' CODEC(T64, ZSTD(1)),
     frame UInt32 COMMENT 'On the timeline of the video, from 0' CODEC(DoubleDelta, ZSTD(1)),
     attempt UInt16 COMMENT 'Of the piece' CODEC(T64, ZSTD(1)),
     segment UInt32 COMMENT 'Segment the frame was generated in' CODEC(T64, ZSTD(1)),
@@ -174,30 +175,31 @@ CREATE TABLE IF NOT EXISTS frame_log
     duplicate Bool COMMENT 'Hardly differs from the frame before',
     flash Bool COMMENT 'Much brighter or darker than both neighbours',
     trace_id String COMMENT 'W3C trace id of the job' CODEC(ZSTD(1)),
+    day Date COMMENT 'UTC day on which the piece was stitched',
     INDEX encoded encoded_us TYPE minmax
 )
 ENGINE = MergeTree
-PARTITION BY toYYYYMM(toDateTime(intDiv(encoded_us, 1000000), 'UTC'))
+PARTITION BY toYYYYMM(day)
 ORDER BY (job_id, piece, frame)
 SETTINGS non_replicated_deduplication_window = 100000
 COMMENT 'Every frame of every attempt at a piece';
 
 CREATE TABLE IF NOT EXISTS video_log
 (
-    job_id String CODEC(ZSTD(1)),
+    job_id String COMMENT 'Key of every topic' CODEC(ZSTD(1)),
     attempt UInt16 COMMENT 'Counts the assemblies of the job',
     request_hash String COMMENT 'Names the assembly that was asked for',
     trace_id String COMMENT 'W3C trace id of the job',
     verdict LowCardinality(String) COMMENT 'pass, reencode, regenerate or quarantine',
-    frames UInt32,
-    duration_us Int64,
+    frames UInt32 COMMENT 'Number of frames',
+    duration_us Int64 COMMENT 'Length of the video',
     width UInt32 COMMENT 'Pixels',
     height UInt32 COMMENT 'Pixels',
     fps Float64 COMMENT 'Frames per second, rounded from the exact ratio',
     pieces UInt32 COMMENT 'Pieces joined',
     video_uri String COMMENT 'In the object store',
     video_digest String COMMENT 'sha256 of the file',
-    video_bytes UInt64,
+    video_bytes UInt64 COMMENT 'Size of the file',
     brand LowCardinality(String) COMMENT 'Major brand of the MP4',
     faststart Bool COMMENT 'The index lies before the media data',
     timescale UInt32 COMMENT 'Ticks per second of the video track',
@@ -226,14 +228,14 @@ COMMENT 'Every assembled video with its verdict';
 
 CREATE TABLE IF NOT EXISTS finish_log
 (
-    job_id String CODEC(ZSTD(1)),
+    job_id String COMMENT 'Key of every topic' CODEC(ZSTD(1)),
     tenant LowCardinality(String) COMMENT 'Whose job it is',
     content_hash String COMMENT 'XXH3-128 of the prompt',
     trace_id String COMMENT 'W3C trace id of the job',
     verdict LowCardinality(String) COMMENT 'pass',
     warnings Array(String) COMMENT 'Gates that warned',
-    engine LowCardinality(String),
-    engine_version LowCardinality(String),
+    engine LowCardinality(String) COMMENT 'Engine that generated it',
+    engine_version LowCardinality(String) COMMENT 'Version of the engine',
     attempts UInt32 COMMENT 'Requests of segments beyond the first of each',
     psnr_y_mean Float32 COMMENT 'dB on luma over all frames, at most 100',
     psnr_y_min Float32 COMMENT 'Worst frame',

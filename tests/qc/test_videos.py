@@ -7,7 +7,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from infra.clickhouse import Database
+from infra.inserts import Database
 from infra.objects import Objects
 from infra.settings import Settings
 from qc_consumers.check import Bench, Measured
