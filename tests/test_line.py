@@ -1,0 +1,182 @@
+"""The whole line on real parts: every process, Kafka, ClickHouse, ffmpeg; prompts in, measured videos out."""
+
+import json
+import os
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import av
+import pytest
+
+from infra.bus import clients
+from infra.bus.dead_letters import dead_letters
+from infra.bus.reader import Reader, event_of
+from infra.local.services import environment, filled
+from infra.local.stack import attached
+from infra.objects import file_digest
+from infra.settings import Settings
+from schemas.headers import trace_id, traceparent_of
+from schemas.records import JobProgress, PromptRefused, PromptSubmitted, Stage, VideoFinished
+from schemas.topics import Event
+
+pytestmark = pytest.mark.timeout(300)
+
+ROOT = Path(__file__).parents[1]
+FRAMES = 96
+BOARD = """
+title: Fox and whale
+size: 160x96
+engine_options: {drift_exposure: 0.04, drift_shift_px: "0.5,-0.25"}
+shots:
+  - {prompt: A fox runs over a snowy field at dawn, seconds: 2, camera: tracking shot}
+  - {prompt: A whale swims underwater, seconds: 2, transition: dissolve}
+"""
+BAD: list[tuple[str, bytes, str, str]] = [
+    ("not-json", b"\xff\xfe not a prompt", "value", "framing"),
+    ("unknown-schema", b"\0\0\0\xff\xff body", "value", "schema_id"),
+    ("wrong-type", b'{"job_id": "wrong-type", "text": "a fox", "width": "wide"}', "width", "type"),
+    ("unknown-field", b'{"job_id": "unknown-field", "text": "a fox", "colour": "red"}', "colour", "unknown_field"),
+    ("empty", b'{"job_id": "empty", "text": ""}', "text", "required"),
+    ("long", b'{"job_id": "long", "text": "' + b"x" * 100_000 + b'"}', "text", "length"),
+    ("nul", b'{"job_id": "nul", "text": "a fox\\u0000"}', "text", "control_characters"),
+    ("backwards", b'{"job_id": "backwards", "text": "a fox", "duration_s": -4}', "duration_s", "range"),
+    ("odd", b'{"job_id": "odd", "text": "a fox", "width": 641}', "width", "even"),
+    ("still", b'{"job_id": "still", "text": "a fox", "fps": 0}', "fps", "range"),
+    ("engine", b'{"job_id": "engine", "text": "a fox", "engine": "hollywood"}', "engine", "unknown_engine"),
+    ("key", b'{"job_id": "other", "text": "a fox"}', "key", "job_id"),
+    ("../../up", b'{"job_id": "../../up", "text": "a fox"}', "job_id", "characters"),
+    ("file:///x", b'{"job_id": "file:///x", "text": "a fox"}', "job_id", "characters"),
+]
+
+TABLES = ("jobs", "segments", "pieces", "seams", "frames", "videos")
+TRACES = "SELECT name, groupUniqArray(trace_id) FROM ("
+TRACES += " UNION ALL ".join(f"SELECT '{table}' AS name, trace_id, job_id FROM {table}" for table in TABLES)  # noqa: S608 - our own names
+TRACES += ") WHERE job_id = 'film' GROUP BY name ORDER BY name"
+
+
+@pytest.fixture(scope="module")
+def line(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Settings]:
+    """A stack of its own with all workers."""
+    settings = Settings(state=tmp_path_factory.mktemp("line") / "state")
+    with attached(settings) as services:
+        yield filled(settings, services)
+
+
+def call(settings: Settings, *command: str | Path) -> subprocess.CompletedProcess[str]:
+    """A program of its own, in an empty folder, with the line's addresses."""
+    folder = settings.state.parent
+    return subprocess.run(
+        [sys.executable, *map(str, command)],
+        env=os.environ | environment(settings),
+        cwd=folder,
+        capture_output=True,
+        text=True,
+        check=False,
+        timeout=180,
+    )
+
+
+def longtake(settings: Settings, *arguments: str | Path) -> str:
+    ran = call(settings, "-m", "infra.cli.main", *arguments)
+    assert ran.returncode == 0, ran.stderr
+    return ran.stdout
+
+
+def asked(settings: Settings, query: str) -> list[Any]:
+    """The rows of a query, each as a list of its values."""
+    return [list(json.loads(row).values()) for row in longtake(settings, "sql", "--json", query).splitlines()]
+
+
+def told(settings: Settings, kind: type[Event]) -> list[Event]:
+    with Reader.from_beginning(settings, [kind.topic]) as reader:
+        return [event_of(message) for message in reader.to_end()]
+
+
+def test_a_storyboard_becomes_one_finished_video_of_which_every_frame_is_known(line: Settings, tmp_path: Path) -> None:
+    board = tmp_path / "board.yaml"
+    board.write_text(BOARD)
+    longtake(line, "submit", "--storyboard", board, "--job-id", "film", "--follow")
+    longtake(line, "submit", "--storyboard", board, "--job-id", "film", "--follow")  # the same again runs nothing
+
+    (finished,) = told(line, VideoFinished)
+    assert isinstance(finished, VideoFinished)
+    assert (finished.job_id, finished.frames, finished.verdict.value) == ("film", FRAMES, "pass")
+    _check_file(line, finished, tmp_path / "film.mp4")
+    _check_rows(line)
+    _check_progress(line)
+    _check_readers(line, finished, tmp_path)
+
+
+def _check_file(line: Settings, finished: VideoFinished, file: Path) -> None:
+    longtake(line, "fetch", "film", "-o", file)
+    assert file_digest(file, "sha256") == finished.video.digest
+    with av.open(str(file)) as container:
+        pictures = list(container.decode(video=0))
+    assert len(pictures) == FRAMES
+    assert (pictures[0].width, pictures[0].height) == (160, 96)
+
+
+def _check_rows(line: Settings) -> None:
+    rows = asked(
+        line, "SELECT frame, pts_us, vmaf IS NOT NULL, psnr_y FROM frames WHERE job_id = 'film' ORDER BY frame"
+    )
+    assert [row[0] for row in rows] == list(range(FRAMES))
+    assert all(abs(pts - frame * 1e6 / 24) <= 1 and vmaf and psnr > 0 for frame, pts, vmaf, psnr in rows)
+    with Reader.from_beginning(line, [PromptSubmitted.topic]) as reader:
+        prompt = next(message for message in reader.to_end() if message.job_id == "film")
+    trace = trace_id(traceparent_of(prompt.headers, otherwise=""))
+    assert asked(line, TRACES) == [[table, [trace]] for table in sorted(TABLES)]
+
+
+def _check_progress(line: Settings) -> None:
+    with Reader.from_beginning(line, [JobProgress.topic]) as reader:
+        for message in reader.for_seconds(20):
+            event = event_of(message)
+            if isinstance(event, JobProgress) and event.job_id == "film" and event.stage is Stage.FINISHED:
+                break
+        else:
+            pytest.fail("insights never said that the job has finished")
+    (job,) = json.loads(longtake(line, "jobs", "--json", "--stage", "finished"))
+    assert (job["job_id"], job["segments_generated"]) == ("film", job["segments"])
+
+
+def _check_readers(line: Settings, finished: VideoFinished, tmp_path: Path) -> None:
+    """What other programs make of it: the report, the examples of a subscriber and an analyst."""
+    longtake(line, "report", "film", "-o", tmp_path / "film.html")
+    page = (tmp_path / "film.html").read_text()
+    assert "Fox and whale" in page
+    assert "data:image/png;base64,iVBOR" in page
+    subscriber = call(line, ROOT / "examples" / "subscriber.py", "1")
+    assert subscriber.stdout.split()[0] == "film", subscriber.stderr
+    assert finished.video.digest in subscriber.stdout
+    analysis = call(line, ROOT / "examples" / "analysis.py")
+    assert analysis.returncode == 0, analysis.stderr
+    assert analysis.stdout.count("film") >= 3
+
+
+def test_bad_prompts_are_refused_by_field_and_rule_and_the_next_one_runs(line: Settings) -> None:
+    producer = clients.plain_producer(line, "test")
+    for key, value, _, _ in BAD:
+        producer.produce(PromptSubmitted.topic, value, key.encode())
+    good = {"job_id": "good", "text": "A fox runs", "width": 128, "height": 72, "duration_s": 1, "fps": 23.976}
+    producer.produce(PromptSubmitted.topic, json.dumps(good).encode(), b"good")
+    assert producer.flush(30) == 0
+    longtake(line, "watch", "good", "--patience", "60")
+
+    letters = {letter.original.job_id: letter for letter in dead_letters(line)}
+    assert {key: (x.field, x.rule) for key, x in letters.items()} == {key: (f, rule) for key, _, f, rule in BAD}
+    assert {key: x.original.value for key, x in letters.items()} == {key: value for key, value, _, _ in BAD}
+    refused = {e.job_id: (e.field, e.rule) for e in told(line, PromptRefused) if isinstance(e, PromptRefused)}
+    readable = {json.loads(value)["job_id"]: (f, rule) for _, value, f, rule in BAD if value.startswith(b"{")}
+    assert refused == readable
+    (fps,) = asked(line, "SELECT fps FROM jobs WHERE job_id = 'good'")
+    assert fps == [pytest.approx(24000 / 1001)]
+
+
+def test_nothing_is_written_outside_the_state_folder(line: Settings) -> None:
+    assert [path.name for path in line.state.parent.iterdir()] == ["state"]
+    objects = Path(line.objects.removeprefix("file://"))
+    assert {path.name for path in (objects / "jobs").iterdir()} <= {"film", "good"}
