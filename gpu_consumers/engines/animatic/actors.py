@@ -23,6 +23,8 @@ _SPARE = 1.3
 _WIDEST = 0.82
 """Of the picture's width; trains may be longer."""
 _HEADROOM = 0.13
+_OFF_GROUND = 0.02
+"""What is higher throws no shadow."""
 
 
 class Actors:
@@ -55,7 +57,7 @@ class Actors:
                 yield index, token, self._aspect * (0.27, -0.30)[(index - 1) % 2]
             else:
                 yield index, token, x
-                x -= control.facing * size * 0.75
+                x -= control.facing * size * 0.55
 
     def _height(self, token: Token) -> float:
         figure = figure_of(token)
@@ -75,14 +77,17 @@ class Actors:
         scale = height * pixels / self._drawn_height(token)
         squeeze = cos(2 * pi * control.gait * 0.5) if look.action == "spin" else 1.0
         mirrored = (control.facing < 0) != (squeeze < 0) and token.kind not in ROOTED
-        width, tall = max(1, round(drawing.width * scale * max(0.12, abs(squeeze)))), max(1, round(drawing.height * scale))
+        width, tall = (
+            max(1, round(drawing.width * scale * max(0.12, abs(squeeze)))),
+            max(1, round(drawing.height * scale)),
+        )
         left_reach, right_reach, up, down = figure.reach
         share = (right_reach if mirrored else left_reach) / (left_reach + right_reach)
         left = centre - width * share
         top = (foot - window.top) * pixels - tall * up / (up + down)
         if left > picture.width or left + width < 0 or top > picture.height or top + tall < 0:
             return
-        if self._scenery.grounded and not self._in_the_air(figure):
+        if self._scenery.grounded and not self._in_the_air(figure) and control.subject_y < _OFF_GROUND:
             self._throw_shadow(picture, (centre, (foot - window.top) * pixels), height * pixels)
         if mirrored:
             drawing = drawing.transpose(Image.Transpose.FLIP_LEFT_RIGHT)
@@ -96,8 +101,8 @@ class Actors:
         if self._scenery.grounded or self._scenery.water:
             foot = max(self._scenery.foot, _HEADROOM + height * 1.02)
             lift = figure.lift + 0.02 * wave(gait / 2) if self._in_the_air(figure) else 0.0
-            return foot - lift - max(climb, 0.0)
-        return max(self._scenery.foot + height * 0.35, _HEADROOM + height) - climb + 0.015 * wave(gait / 2)
+            return max(foot - lift - max(climb, 0.0), _HEADROOM / 2 + height)
+        return max(self._scenery.foot + height * 0.35 - climb, _HEADROOM / 2 + height) + 0.015 * wave(gait / 2)
 
     def _in_the_air(self, figure: Figure) -> bool:
         return figure.lift > 0 and self._look.action not in _RESTING

@@ -72,7 +72,10 @@ class Stage:
         random = self.random(name)
         count = max(2, round(self.period / spacing))
         jitter = random.uniform(-0.35, 0.35, count)
-        return [((i + j) * self.period / count, r) for i, j, r in zip(range(count), jitter, random.random(count), strict=True)]
+        return [
+            ((i + j) * self.period / count, r)
+            for i, j, r in zip(range(count), jitter, random.random(count), strict=True)
+        ]
 
 
 class Ink:
@@ -132,7 +135,7 @@ class Ink:
         box = cover.getbbox() or (0, 0, 1, 1)
         empty = max(0, min(box[1] - 1, cover.height - 4))
         cut = (0, empty, cover.width, cover.height)
-        return np.asarray(colour.crop(cut), np.float32), cover.crop(cut), self.top + empty / self.stage.per_height
+        return np.array(colour.crop(cut), np.float32), cover.crop(cut), self.top + empty / self.stage.per_height
 
     def _wrapped(self, xs: Sequence[float]) -> list[float]:
         period = self.stage.period
@@ -140,7 +143,9 @@ class Ink:
         return [first, first - period] if max(xs) + first > period else [first]
 
 
-def texture(random: np.random.Generator, shape: tuple[int, int], waves: float, stretch: float = 1.0) -> NDArray[np.float32]:
+def texture(
+    random: np.random.Generator, shape: tuple[int, int], waves: float, stretch: float = 1.0
+) -> NDArray[np.float32]:
     """A periodic random field of unit variance; `waves` bumps per shape height, drawn out `stretch` times sideways."""
     rows, columns = shape
     ky = fft.fftfreq(rows)[:, None] * rows

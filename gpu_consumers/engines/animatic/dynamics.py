@@ -92,6 +92,7 @@ class Grower:
                 ((0.022 * blow - control.pan_vx) * cells, 0.0),
                 (0.02 * blow * cells, 0.05 * blow * cells),
                 ((0.05 * blow - control.pan_vx - 0.6 * control.track_vx) * cells, 0.0),
+                ((0.26 * max(blow, 1.0) - control.pan_vx - control.track_vx) * cells, 0.05 * cells),
             ]
         )
 

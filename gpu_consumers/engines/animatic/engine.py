@@ -3,7 +3,7 @@
 A state is the latents of the segment before: so what is continued in memory and what is restored from the store are the same
 numbers. The overlap is taken over from them, and everything after it grows frame by frame, causally.
 
-Latents: [T, 4, h, w] float32: clouds, water, fog (`fields.py`) and control (`control.py`).
+Latents: [T, 5, h, w] float32: clouds, water, fog, air (`fields.py`) and control (`control.py`).
 """
 
 import os
@@ -110,18 +110,20 @@ class AnimaticState:
         return self._frozen
 
 
-def _grown(request: SegmentRequested, before: Floats | None, first: int, run_segment: int, fault: Fault) -> Iterator[Floats]:
+def _grown(
+    request: SegmentRequested, before: Floats | None, first: int, run_segment: int, fault: Fault
+) -> Iterator[Floats]:
     """The segment's latents one by one: those the segment before already had, then new ones."""
     grower = Grower(request, "jump" if fault is Fault.JUMP else "")
     known = 0 if before is None else round(read_control(before[0]).time)
-    latent: Floats | None = None
+    last = None if before is None else before[-1]
     for time in range(first, first + request.frames):
         if before is not None and time - known < len(before):
             latent = before[time - known].copy()
             write_control(replace(read_control(latent), run_segment=run_segment), latent)
         else:
-            start = before[-1] if latent is None and before is not None else latent
-            latent = grower.first(time, run_segment) if start is None else grower.next(start, run_segment)
+            latent = grower.first(time, run_segment) if last is None else grower.next(last, run_segment)
+            last = latent
         if fault is Fault.NAN and time - first >= request.frames // 2:
             yield np.full_like(latent, np.nan)
         else:

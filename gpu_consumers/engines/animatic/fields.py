@@ -1,10 +1,10 @@
-"""Clouds, water and fog as three random fields on the latent grid, each frame grown from the one before.
+"""Clouds, water, fog and air as four random fields on the latent grid, each frame grown from the one before.
 
 In Fourier space a field is an Ornstein-Uhlenbeck process per wave: advected by the wind, turned by the wave's own frequency,
 forgotten a little, fed by noise of the same spectrum. So it stays the same kind of texture for ever, without blurring. Noise
 comes from a generator seeded by (job, block of frames), never from a global one.
 
-Fields: [3, h, w] float32 of unit variance, periodic: 0 clouds, 1 water, 2 fog.
+Fields: [4, h, w] float32 of unit variance, periodic: 0 clouds, 1 water, 2 fog, 3 air (haze and the shadows that drift over a scene).
 """
 
 from dataclasses import dataclass
@@ -15,13 +15,13 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import fft
 
-FIELDS = 3
+FIELDS = 4
 BLOCK_FRAMES = 4
 """Frames whose noise is drawn together."""
 CELL = 8
 """Pixels per cell of the latent grid, as in the usual video VAEs; fewer below 128 pixels."""
 _MIN_CELLS = 8
-_KEEP_PER_S = (0.86, 0.30, 0.62)
+_KEEP_PER_S = (0.86, 0.30, 0.62, 0.30)
 """How much of each field is still there after a second."""
 
 Field = NDArray[np.float32]
@@ -52,7 +52,7 @@ class Noise:
         self._walk = np.zeros((0, 4))
 
     def at(self, frame: int) -> tuple[Field, NDArray[np.float64]]:
-        """Unit normal noise of a frame: [3, h, w] for the fields, [4] for camera sway and grain."""
+        """Unit normal noise of a frame: [4, h, w] for the fields, [4] for camera sway and grain."""
         block, index = divmod(frame + BLOCK_FRAMES, BLOCK_FRAMES)  # an offset segment may ask for frames just before 0
         if block != self._block:
             random = np.random.Generator(np.random.PCG64([self._key.seed, self._key.variation, block]))
@@ -77,12 +77,13 @@ class Dynamics:
 
     def start(self, noise: Field) -> Field:
         """The fields of a first frame."""
-        return self._real(self._spectra * self._waves(noise))
+        return self._real(cast(Spectrum, self._spectra * self._waves(noise)))
 
     def step(self, fields: Field, noise: Field, wind: NDArray[np.float64]) -> Field:
-        """The next frame's fields. `wind` [3, 2]: how far each moves right and down, in cells per second."""
+        """The next frame's fields. `wind` [4, 2]: how far each moves right and down, in cells per second."""
         old = self._turned(self._waves(fields), wind.astype(np.float32) * np.float32(self._step_s))
-        return self._real(self._keep * old + self._feed * self._spectra * self._waves(noise))
+        new = self._keep * old + self._feed * self._spectra * self._waves(noise)
+        return self._real(cast(Spectrum, new))
 
     def _turned(self, waves: Spectrum, moved: Field) -> Spectrum:
         angle = moved[:, 0, None, None] * self._kx + moved[:, 1, None, None] * self._ky
@@ -99,14 +100,15 @@ class Dynamics:
 
 @cache
 def _spectra(shape: tuple[int, int]) -> Field:
-    """Amplitude of each wave, [3, h, w // 2 + 1], so that white noise becomes a field of unit variance."""
+    """Amplitude of each wave, [4, h, w // 2 + 1], so that white noise becomes a field of unit variance."""
     height, width = shape
-    ky = fft.fftfreq(height)[:, None] * height
-    kx = fft.rfftfreq(width)[None, :] * height
+    ky = np.asarray(fft.fftfreq(height), np.float64)[:, None] * height
+    kx = np.asarray(fft.rfftfreq(width), np.float64)[None, :] * height
     clouds = _power(kx * 1.7, ky * 0.8, peak=3.0, slope=3.0)
     water = _power(kx * 1.3, ky, peak=min(7.0, height / 5), slope=3.0)
     fog = _power(kx, ky * 0.7, peak=1.3, slope=3.2)
-    amplitudes = np.sqrt(np.stack([clouds, water, fog]))
+    air = _power(kx, ky, peak=min(5.0, height / 5), slope=3.6)
+    amplitudes = np.sqrt(np.stack([clouds, water, fog, air]))
     weight = np.where((kx == 0) | (kx * 2 == height), 1.0, 2.0)  # the half of the spectrum that rfft leaves out
     total = (amplitudes**2 * weight).sum(axis=(1, 2), keepdims=True)
     return (amplitudes * np.sqrt(height * width / total)).astype(np.float32)

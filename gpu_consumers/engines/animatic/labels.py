@@ -46,7 +46,7 @@ class Labels:
         x = self._size[0] - self._pad * 2 - self._pitch * 11
         for glyph in time_code(frame, self._rate):
             mask = self._glyphs[glyph]
-            picture.paste(_INK, (x + (self._pitch - mask.width) // 2, self._pad + 1), mask)
+            picture.paste(_INK, (x + (self._pitch - mask.width) // 2, round(self._pad * 1.8)), mask)
             x += self._pitch
 
     def _top(self, font: Font) -> Stamp:
@@ -62,7 +62,12 @@ class Labels:
         draw.rectangle(badge, fill=_AMBER)
         draw.text((round(self._pad * 1.8 - left), round(self._pad * 1.8 - top)), text, fill=_SHADE, font=font)
         pitch = max(round(font.getlength(glyph)) for glyph in _GLYPHS)
-        bed = (self._size[0] - self._pad * 2 - pitch * 11 - self._pad, self._pad, self._size[0] - self._pad, self._pad + height - 1)
+        bed = (
+            self._size[0] - self._pad * 2 - pitch * 11 - self._pad,
+            self._pad,
+            self._size[0] - self._pad,
+            self._pad + height - 1,
+        )
         if bed[0] > badge[2]:
             ImageDraw.Draw(mask).rectangle(bed, fill=130)
         return Stamp(picture=picture, mask=mask, at=(0, 0))

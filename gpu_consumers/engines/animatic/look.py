@@ -23,7 +23,9 @@ PACES = {"slow": 0.5, "": 1.0, "fast": 2.0}
 _PLACE_OF_SUBJECT = {
     **dict.fromkeys(("boat", "ship", "lighthouse"), "sea"),
     **dict.fromkeys(("whale", "fish", "jellyfish"), "underwater"),
-    **dict.fromkeys(("car", "truck", "motorcycle", "bicycle", "cow", "horse", "windmill", "kite", "tree", "house"), "field"),
+    **dict.fromkeys(
+        ("car", "truck", "motorcycle", "bicycle", "cow", "horse", "windmill", "kite", "tree", "house"), "field"
+    ),
     **dict.fromkeys(("train", "castle", "bear"), "mountains"),
     **dict.fromkeys(("plane", "bird", "dragon", "balloon", "helicopter"), "sky"),
     **dict.fromkeys(("rocket", "spaceship", "astronaut"), "space"),
@@ -52,6 +54,7 @@ class Backdrop:
 
     place: str
     road: bool
+    rails: bool
     weather: frozenset[str]
     time: str
     ambience: frozenset[str]
@@ -88,6 +91,7 @@ def look_of(instruction: Instruction, negative: Sequence[str]) -> Look:
         backdrop=Backdrop(
             place=place,
             road="road" in setting or (place in ("field", "desert") and any(t.kind in _ROAD_SUBJECTS for t in tokens)),
+            rails=any(token.kind == "train" for token in tokens),
             weather=frozenset(term for term in setting if term in WEATHER),
             time=time,
             ambience=frozenset(term for term in light if term in AMBIENCES),

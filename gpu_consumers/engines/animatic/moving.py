@@ -8,12 +8,12 @@ from math import ceil, exp
 
 import numpy as np
 from numpy.typing import NDArray
-from PIL import Image
+from PIL import Image, ImageChops
 from scipy.special import ndtri
 
 from gpu_consumers.engines.animatic.canvas import MARGIN, Stage, texture
-from gpu_consumers.engines.animatic.palette import Colour, bytes_of
-from gpu_consumers.engines.animatic.paint import Bytes, View
+from gpu_consumers.engines.animatic.paint import Bytes, View, tint
+from gpu_consumers.engines.animatic.palette import Colour
 
 _BICUBIC = Image.Resampling.BICUBIC
 CAMERA_HEIGHT = 0.26
@@ -48,7 +48,7 @@ class Clouds:
         inset = field.width * max(0.0, 1 - window.height) / 2
         box = (inset, max(0.0, (window.top + MARGIN) * per), field.width - inset, bottom)
         mask = field.resize((width, rows), _BICUBIC, box).point(self.table)
-        picture.paste(bytes_of(self.colour), (0, 0), mask)
+        tint(picture, self.colour, mask, 0)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -59,8 +59,26 @@ class Veil:
     table: list[int]
 
     def paint(self, picture: Image.Image, view: View) -> None:
-        mask = view.fields[2].resize(picture.size, _BICUBIC).point(self.table)
-        picture.paste(bytes_of(self.colour), (0, 0), mask)
+        mask = view.enlarged_field(2, picture.size).point(self.table)
+        tint(picture, self.colour, mask, 0)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Air:
+    """Drifting shade by day, drifting haze by night: no shot stands still, even on a tripod. `under` is added to its mask."""
+
+    colour: Colour
+    table: list[int]
+    under: Image.Image | None
+
+    def paint(self, picture: Image.Image, view: View) -> None:
+        mask = view.fields[3].resize(picture.size, Image.Resampling.BILINEAR).point(self.table)
+        tint(picture, self.colour, ImageChops.add(mask, self.under) if self.under else mask)
+
+
+def gentle(deviation: float) -> list[int]:
+    """A table for `Air`: a mask that varies by this much, half as much again on the average."""
+    return np.clip((np.arange(256) - 128) / 40 * deviation + deviation * 1.5, 0, 255).round().astype(int).tolist()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -87,13 +105,15 @@ class Ground:
         texels = self.texels if self.texels is not None else _water(view.fields[1], self.table)
         mask = self._marks(view, texels, (first, height, width), step, window.top)
         if self.shine is not None:
-            mask = self.shine.on(mask, view, first, step)
-        picture.paste(bytes_of(self.colour), (0, first), Image.fromarray(mask))
+            mask = self.shine.on(mask, view, step)
+        tint(picture, self.colour, Image.fromarray(mask), first)
 
     def _marks(self, view: View, texels: Bytes, rows: tuple[int, int, int], step: float, top: float) -> Bytes:
         first, end, width = rows
         control = view.control
-        below = (np.arange(first, end, dtype=np.float32) + np.float32(0.5)) * np.float32(step) + np.float32(top - self.horizon)
+        below = (np.arange(first, end, dtype=np.float32) + np.float32(0.5)) * np.float32(step) + np.float32(
+            top - self.horizon
+        )
         away = np.float32(max(0.05, CAMERA_HEIGHT - control.track_y * 0.5)) / np.maximum(below, np.float32(step * 0.5))
         across = (np.arange(width, dtype=np.float32) - np.float32(width / 2)) * np.float32(step)
         x_scale, z_scale = self.stretch
@@ -118,7 +138,7 @@ class Shine:
     horizon: float
     spread: float
 
-    def on(self, marks: Bytes, view: View, first: int, step: float) -> Bytes:
+    def on(self, marks: Bytes, view: View, step: float) -> Bytes:
         """The marks, dimmed away from the column."""
         window = view.window(0.0)
         rows, width = marks.shape
@@ -129,9 +149,9 @@ class Shine:
         return (marks * near).astype(np.uint8)
 
 
-def ground_texels(stage: Stage, name: str, waves: float, stretch: float, cover: float, strongest: int) -> Bytes:
-    """Marks for a `Ground`: blots of a random field."""
-    field = texture(stage.random(name), (256, 512), waves, stretch)
+def ground_texels(stage: Stage, name: str, blots: tuple[float, float], cover: float, strongest: int) -> Bytes:
+    """Marks for a `Ground`: `blots` across the texture, so much longer than wide."""
+    field = texture(stage.random(name), (256, 512), *blots)
     table = np.asarray(ramp(cover, 0.8, strongest), np.uint8)
     return table[np.clip(128 + 40 * field, 0, 255).astype(np.uint8)]
 
@@ -159,7 +179,7 @@ class Falling:
         window = view.window(self.depth)
         left = round((window.left - self.speed[0] * seconds) * height) % width
         top = round((window.top - self.speed[1] * seconds) * height) % height
-        picture.paste(bytes_of(self.colour), (0, 0), self.mask.crop((left, top, left + width, top + height)))
+        tint(picture, self.colour, self.mask.crop((left, top, left + width, top + height)), 0)
 
 
 def tiled(tile: NDArray[np.uint8]) -> Image.Image:

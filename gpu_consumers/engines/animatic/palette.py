@@ -89,6 +89,10 @@ _ORBS = {
 }
 
 
+_GREYING = {"overcast": 0.65, "rain": 0.6, "snow": 0.36, "fog": 0.5, "storm": 0.85}
+"""How much of a sky's colour is left out."""
+
+
 def palette_of(backdrop: Backdrop) -> Palette:
     """The palette of a backdrop."""
     time = backdrop.time
@@ -98,7 +102,9 @@ def palette_of(backdrop: Backdrop) -> Palette:
         middle=middle,
         horizon=horizon,
         tint=_TINTS[time],
-        cloud=mix(horizon, rgb(244, 244, 244), {"day": 0.85, "golden hour": 0.35, "blue hour": 0.2, "night": 0.08}[time]),
+        cloud=mix(
+            horizon, rgb(244, 244, 244), {"day": 0.85, "golden hour": 0.35, "blue hour": 0.2, "night": 0.08}[time]
+        ),
         clouds={"day": 0.34, "golden hour": 0.36, "blue hour": 0.3, "night": 0.2}[time],
         orb=_ORBS.get(time),
         stars={"night": 1.0, "blue hour": 0.35}.get(time, 0.0),
@@ -110,8 +116,9 @@ def palette_of(backdrop: Backdrop) -> Palette:
         palette = _neon(palette)
     if "candlelit" in backdrop.ambience:
         palette = _candlelit(palette)
-    if backdrop.ambience & {"overcast"} or backdrop.weather & {"rain", "snow", "fog", "storm"}:
-        palette = _grey(palette, 0.85 if "storm" in backdrop.weather else 0.62, "storm" in backdrop.weather)
+    greying = [_GREYING[term] for term in backdrop.ambience | backdrop.weather if term in _GREYING]
+    if greying:
+        palette = _grey(palette, max(greying), "storm" in backdrop.weather)
     if "snow" in backdrop.weather:
         palette = replace(palette, tint=mix(palette.tint, rgb(0.96, 0.97, 1.0), 0.3))
     return palette
@@ -148,7 +155,7 @@ def _candlelit(p: Palette) -> Palette:
 
 def _grey(p: Palette, share: float, storm: bool) -> Palette:
     """A covered sky: the colours go to the grey of the same lightness, darker in a storm."""
-    dim = 0.52 if storm else 0.92
+    dim = 0.66 if storm else 0.92
 
     def grey(colour: Colour) -> Colour:
         level = float(colour @ (0.3, 0.59, 0.11))
@@ -160,7 +167,7 @@ def _grey(p: Palette, share: float, storm: bool) -> Palette:
         top=mix(grey(p.top), middle, 0.55),
         middle=middle,
         horizon=horizon,
-        tint=mix(p.tint, rgb(1, 1, 1) * float(p.tint.mean()), share) * (0.72 if storm else 0.86),
+        tint=mix(p.tint, rgb(1, 1, 1) * float(p.tint.mean()), share) * (0.8 if storm else 0.86),
         orb=None,
         stars=0.0,
         cloud=horizon * (0.72 if storm else 1.06),

@@ -14,17 +14,19 @@ from gpu_consumers.engines.animatic.canvas import Stage
 from gpu_consumers.engines.animatic.control import Control, Field, read_control
 from gpu_consumers.engines.animatic.labels import Labels
 from gpu_consumers.engines.animatic.look import Backdrop, Look, look_of
-from gpu_consumers.engines.animatic.paint import Paintable, View, vignette
-from gpu_consumers.engines.animatic.palette import palette_of
+from gpu_consumers.engines.animatic.paint import Paintable, View
+from gpu_consumers.engines.animatic.palette import bytes_of, palette_of
 from gpu_consumers.engines.animatic.scenery.places import scenery_of
 from gpu_consumers.engines.animatic.scenery.set import Scenery
-from gpu_consumers.engines.animatic.weather import weather_before, weather_behind
+from gpu_consumers.engines.animatic.weather import air_of, weather_before, weather_behind
 from schemas.records import PlannedShot, SegmentRequested, Transition, VideoFormat
 
 MORPH_S = 0.75
 """How long a continuous shot takes to turn into the next."""
 _WORLDS, _CASTS = 6, 12
 """How many are kept: four jobs, some of them between two shots."""
+_POOL = 16
+"""Blocks of memory that Pillow keeps."""
 _GRAIN = 2
 _GRAIN_TILE = 64
 T = TypeVar("T")
@@ -42,6 +44,8 @@ class Renderer:
     """Paints frames. What it keeps only saves time: every frame depends on its latent and request alone."""
 
     def __init__(self) -> None:
+        # Pictures come and go by the dozen: without this every one is fresh memory of the system's, zeroed page by page
+        Image.core.set_blocks_max(_POOL)  # pyright: ignore[reportAttributeAccessIssue] - as PIL_BLOCKS_MAX
         self._worlds: OrderedDict[Hashable, _World] = OrderedDict()
         self._casts: OrderedDict[Hashable, Actors] = OrderedDict()
         self._labels: OrderedDict[Hashable, Labels] = OrderedDict()
@@ -65,7 +69,7 @@ class Renderer:
     def _painted(self, request: SegmentRequested, shot: PlannedShot, world_seed: float, view: View) -> Image.Image:
         look, video = look_of(shot.instruction, request.negative), request.format
         world = self._world(look.backdrop, int(world_seed), video)
-        picture = Image.new("RGB", (video.width, video.height))
+        picture = Image.new("RGB", (video.width, video.height), bytes_of(world.stage.palette.middle))
         for thing in world.behind:
             thing.paint(picture, view)
         self._cast(look, world, int(world_seed)).paint(picture, view)
@@ -116,7 +120,7 @@ def _built(stage: Stage) -> _World:
         stage=stage,
         scenery=scenery,
         behind=(*scenery.behind, *weather_behind(stage)),
-        before=(*scenery.before, *weather_before(stage), vignette(stage)),
+        before=(*scenery.before, *weather_before(stage), air_of(stage)),
     )
 
 
@@ -141,5 +145,3 @@ def _kept(store: OrderedDict[Hashable, T], key: Hashable, limit: int, make: Call
             store.popitem(last=False)
     store.move_to_end(key)
     return store[key]
-
-

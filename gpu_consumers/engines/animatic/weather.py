@@ -6,22 +6,26 @@ import numpy as np
 from PIL import Image, ImageDraw
 
 from gpu_consumers.engines.animatic.canvas import Stage
-from gpu_consumers.engines.animatic.moving import Falling, Veil, ramp, tiled
+from gpu_consumers.engines.animatic.light import vignette
+from gpu_consumers.engines.animatic.moving import Air, Falling, Veil, gentle, ramp, tiled
 from gpu_consumers.engines.animatic.paint import Paintable
 from gpu_consumers.engines.animatic.palette import Colour, mix, rgb
+
+_BRIGHT = 55.0
+"""Lightness of a scene from which shade is seen better than haze."""
 
 
 def weather_behind(stage: Stage) -> Iterator[Paintable]:
     """What hangs in the air between scenery and subject."""
     if "fog" in stage.backdrop.weather:
-        yield Veil(colour=stage.palette.horizon, table=ramp(0.72, 3.2, 200))
+        yield Veil(colour=stage.palette.horizon, table=ramp(0.66, 5.0, 190))
 
 
 def weather_before(stage: Stage) -> Iterator[Paintable]:
     """What falls in front of everything."""
     weather, palette = stage.backdrop.weather, stage.palette
     if "fog" in weather:
-        yield Veil(colour=mix(palette.horizon, palette.middle, 0.3), table=ramp(0.45, 3.2, 96))
+        yield Veil(colour=mix(palette.horizon, palette.middle, 0.3), table=ramp(0.45, 5.0, 110))
     if weather & {"rain", "storm"}:
         heavy = "storm" in weather
         drops = mix(palette.horizon, rgb(236, 240, 244), 0.6)
@@ -30,7 +34,7 @@ def weather_before(stage: Stage) -> Iterator[Paintable]:
             count = round(stage.aspect * share * (420 if heavy else 260))
             yield Falling(
                 colour=drops,
-                mask=_streaks(stage, f"rain{number}", count, (slant * length, length), 120 - 20 * number),
+                mask=_streaks(stage, f"rain{number}", count, (slant * length, length), 100 - 15 * number),
                 speed=(slant * speed, speed),
                 depth=0.5 + 0.5 * number,
                 seconds_per_frame=stage.step_s,
@@ -38,6 +42,14 @@ def weather_before(stage: Stage) -> Iterator[Paintable]:
     if "snow" in weather:
         for number, (count, radius, speed) in enumerate([(220, 0.003, 0.10), (120, 0.005, 0.17), (40, 0.009, 0.28)]):
             yield specks(stage, f"snow{number}", rgb(240, 242, 244), (count, radius, 200), (speed * 0.35, speed))
+
+
+def air_of(stage: Stage) -> Air:
+    """Shade and darker corners where it is bright, haze where it is dark."""
+    palette = stage.palette
+    if stage.backdrop.place != "space" and float(palette.horizon.mean() * palette.tint.mean()) > _BRIGHT:
+        return Air(colour=palette.top * 0.12, table=gentle(9), under=vignette(stage))
+    return Air(colour=mix(palette.glow, palette.horizon, 0.3), table=gentle(6 if stage.backdrop.place == "space" else 12), under=None)
 
 
 def specks(

@@ -3,14 +3,16 @@
 import numpy as np
 
 from gpu_consumers.engines.animatic.figures.beasts import BEASTS
-from gpu_consumers.engines.animatic.figures.people import PEOPLE
+from gpu_consumers.engines.animatic.figures.craft import CRAFT
+from gpu_consumers.engines.animatic.figures.four_legged import FOUR_LEGGED
 from gpu_consumers.engines.animatic.figures.pen import Figure, Figures, Inks
+from gpu_consumers.engines.animatic.figures.people import PEOPLE
 from gpu_consumers.engines.animatic.figures.things import THINGS
 from gpu_consumers.engines.animatic.figures.vehicles import VEHICLES
 from gpu_consumers.engines.animatic.look import Token
 from gpu_consumers.engines.animatic.palette import Palette, mix, rgb
 
-FIGURES: Figures = {**PEOPLE, **BEASTS, **VEHICLES, **THINGS}
+FIGURES: Figures = {**PEOPLE, **FOUR_LEGGED, **BEASTS, **VEHICLES, **CRAFT, **THINGS}
 MARKER = ""
 _COLOURS = {
     "red": rgb(206, 52, 48),
@@ -25,7 +27,7 @@ _COLOURS = {
     "brown": rgb(142, 96, 62),
     "grey": rgb(150, 156, 166),
 }
-_DIMMEST = 0.44
+_DIMMEST = 0.56
 """Subjects are lit at least this much: a previsualisation shows where they are, also at night."""
 
 

@@ -1,7 +1,7 @@
 """What figures are drawn with. A figure faces right; x runs right from its middle and y up from its foot, in figure heights."""
 
-from copy import copy
 from collections.abc import Callable, Mapping, Sequence
+from copy import copy
 from dataclasses import dataclass
 from math import cos, pi, sin
 from typing import TypeAlias
@@ -47,6 +47,12 @@ class Pen:
         pen = copy(self)
         pen._origin = self._at((dx, dy))
         pen._scale = self._scale * size
+        return pen
+
+    def inked(self, inks: Inks) -> "Pen":
+        """A pen on the same drawing with other colours."""
+        pen = copy(self)
+        pen.inks = inks
         return pen
 
     def shape(self, points: Sequence[Point], colour: Colour) -> None:

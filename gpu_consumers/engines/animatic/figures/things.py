@@ -16,7 +16,9 @@ def _lighthouse(pen: Pen, phase: float, action: str) -> None:  # noqa: ARG001 - 
         pen.shape([(-a, low), (-b, high), (b, high), (a, low)], inks.main)
     pen.shape([(-0.12, 0.76), (-0.12, 0.79), (0.12, 0.79), (0.12, 0.76)], inks.dark)
     beam = abs(cos(2 * pi * phase / 2))
-    pen.shape([(-0.065, 0.79), (-0.065, 0.89), (0.065, 0.89), (0.065, 0.79)], mix(inks.dark, inks.glow, 0.35 + 0.65 * beam))
+    pen.shape(
+        [(-0.065, 0.79), (-0.065, 0.89), (0.065, 0.89), (0.065, 0.79)], mix(inks.dark, inks.glow, 0.35 + 0.65 * beam)
+    )
     pen.shape([(-0.09, 0.89), (0.0, 0.99), (0.09, 0.89)], inks.main)
 
 
@@ -43,7 +45,12 @@ def _house(pen: Pen, phase: float, action: str) -> None:
     inks = pen.inks
     for puff in range(4):
         age = (puff + phase) / 4
-        pen.disc((0.30 + 0.2 * age, 0.98 + 0.34 * age), 0.04 + 0.06 * age, 0.035 + 0.05 * age, mix(inks.light, inks.main, 0.3 + 0.4 * age))
+        pen.disc(
+            (0.30 + 0.2 * age, 0.98 + 0.34 * age),
+            0.04 + 0.06 * age,
+            0.035 + 0.05 * age,
+            mix(inks.light, inks.main, 0.3 + 0.4 * age),
+        )
     pen.shape([(0.24, 0.6), (0.24, 0.97), (0.37, 0.97), (0.37, 0.6)], inks.dark)
     pen.shape([(-0.52, 0.0), (-0.52, 0.52), (0.52, 0.52), (0.52, 0.0)], inks.light)
     pen.shape([(-0.64, 0.50), (-0.32, 0.92), (0.34, 0.92), (0.64, 0.50)], inks.main)
@@ -73,7 +80,14 @@ def _tree(pen: Pen, phase: float, action: str) -> None:
     pen.shape([(-0.07, 0.0), (-0.035, 0.5), (0.035, 0.5), (0.085, 0.0)], inks.dark)
     pen.limb([(0.0, 0.40), (-0.18, 0.60)], 0.035, inks.dark)
     pen.limb([(0.0, 0.42), (0.20, 0.62)], 0.035, inks.dark)
-    crown = [(-0.25, 0.60, 0.20), (0.26, 0.62, 0.19), (0.0, 0.58, 0.23), (-0.14, 0.80, 0.20), (0.15, 0.81, 0.19), (0.0, 0.88, 0.15)]
+    crown = [
+        (-0.25, 0.60, 0.20),
+        (0.26, 0.62, 0.19),
+        (0.0, 0.58, 0.23),
+        (-0.14, 0.80, 0.20),
+        (0.15, 0.81, 0.19),
+        (0.0, 0.88, 0.15),
+    ]
     for x, y, r in crown:
         pen.disc((x + sway * y, y), r, r * 0.9, inks.main * 0.85)
     for x, y, r in crown:

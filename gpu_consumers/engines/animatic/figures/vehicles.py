@@ -1,4 +1,4 @@
-"""What drives, sails and flies."""
+"""What drives and rolls."""
 
 from math import cos, pi, sin
 
@@ -23,7 +23,18 @@ def _car(pen: Pen, phase: float, action: str) -> None:
     glass = mix(inks.glow, inks.dark, 0.55)
     pen.shape([(-0.70, y + 0.42), (-0.48, y + 0.70), (-0.16, y + 0.71), (-0.16, y + 0.42)], glass)
     pen.shape([(-0.09, y + 0.42), (-0.09, y + 0.71), (0.15, y + 0.71), (0.48, y + 0.42)], glass)
-    pen.shape([(-1.18, y + 0.02), (-1.20, y + 0.36), (-1.02, y + 0.44), (0.62, y + 0.44), (1.12, y + 0.32), (1.20, y + 0.12), (1.18, y + 0.02)], inks.main)
+    pen.shape(
+        [
+            (-1.18, y + 0.02),
+            (-1.20, y + 0.36),
+            (-1.02, y + 0.44),
+            (0.62, y + 0.44),
+            (1.12, y + 0.32),
+            (1.20, y + 0.12),
+            (1.18, y + 0.02),
+        ],
+        inks.main,
+    )
     pen.shape([(-1.18, y + 0.02), (-1.19, y + 0.14), (1.2, y + 0.14), (1.18, y + 0.02)], inks.main * 0.68)
     pen.limb([(-0.125, y + 0.12), (-0.125, y + 0.42)], 0.012, inks.dark)
     pen.disc((1.13, y + 0.24), 0.07, 0.06, inks.glow)
@@ -36,8 +47,13 @@ def _truck(pen: Pen, phase: float, action: str) -> None:
     inks, bob = pen.inks, 0.01 * wave(phase * 2 % 1) * (action not in ("stand", ""))
     pen.shape([(-1.35, 0.2 + bob), (-1.35, 1.0 + bob), (0.45, 1.0 + bob), (0.45, 0.2 + bob)], inks.main)
     pen.shape([(-1.35, 0.44 + bob), (-1.35, 0.54 + bob), (0.45, 0.54 + bob), (0.45, 0.44 + bob)], inks.light)
-    pen.shape([(0.50, 0.2 + bob), (0.50, 0.88 + bob), (0.88, 0.86 + bob), (1.12, 0.52 + bob), (1.14, 0.2 + bob)], inks.main * 0.82)
-    pen.shape([(0.64, 0.54 + bob), (0.64, 0.80 + bob), (0.86, 0.79 + bob), (1.02, 0.54 + bob)], mix(inks.glow, inks.dark, 0.5))
+    pen.shape(
+        [(0.50, 0.2 + bob), (0.50, 0.88 + bob), (0.88, 0.86 + bob), (1.12, 0.52 + bob), (1.14, 0.2 + bob)],
+        inks.main * 0.82,
+    )
+    pen.shape(
+        [(0.64, 0.54 + bob), (0.64, 0.80 + bob), (0.86, 0.79 + bob), (1.02, 0.54 + bob)], mix(inks.glow, inks.dark, 0.5)
+    )
     pen.disc((1.11, 0.32 + bob), 0.05, 0.05, inks.glow)
     for x in (-0.98, -0.6, 0.80):
         _wheel(pen, x, 0.2, phase)
@@ -53,7 +69,15 @@ def _rider(pen: Pen, phase: float, seat: tuple[float, float], bars: tuple[float,
     pen.tube([seat, shoulder], (0.15, 0.14), inks.main)
     pen.tube([shoulder, (shoulder[0] + 0.14, shoulder[1] - 0.16), bars], (0.07, 0.05), inks.main * 1.1)
     pen.disc((shoulder[0] + 0.07, shoulder[1] + 0.15), 0.095, 0.10, inks.skin)
-    pen.shape([(shoulder[0] - 0.04, shoulder[1] + 0.16), (shoulder[0] + 0.02, shoulder[1] + 0.27), (shoulder[0] + 0.16, shoulder[1] + 0.23), (shoulder[0] + 0.17, shoulder[1] + 0.17)], inks.trim)
+    pen.shape(
+        [
+            (shoulder[0] - 0.04, shoulder[1] + 0.16),
+            (shoulder[0] + 0.02, shoulder[1] + 0.27),
+            (shoulder[0] + 0.16, shoulder[1] + 0.23),
+            (shoulder[0] + 0.17, shoulder[1] + 0.17),
+        ],
+        inks.trim,
+    )
 
 
 def _bicycle(pen: Pen, phase: float, action: str) -> None:  # noqa: ARG001 - it rolls
@@ -63,8 +87,19 @@ def _bicycle(pen: Pen, phase: float, action: str) -> None:  # noqa: ARG001 - it 
         pen.disc((x, 0.25), 0.215, 0.215, inks.light)
         for spoke in range(4):
             angle = -2 * pi * phase * 1.5 + spoke * pi / 4
-            pen.limb([(x - cos(angle) * 0.21, 0.25 - sin(angle) * 0.21), (x + cos(angle) * 0.21, 0.25 + sin(angle) * 0.21)], 0.012, inks.dark)
-    for a, b in (((-0.40, 0.25), (-0.14, 0.60)), ((-0.14, 0.60), (0.0, 0.24)), ((0.0, 0.24), (0.30, 0.60)), ((-0.14, 0.6), (0.30, 0.60)), ((0.42, 0.25), (0.28, 0.68)), ((-0.40, 0.25), (0.0, 0.24))):
+            pen.limb(
+                [(x - cos(angle) * 0.21, 0.25 - sin(angle) * 0.21), (x + cos(angle) * 0.21, 0.25 + sin(angle) * 0.21)],
+                0.012,
+                inks.dark,
+            )
+    for a, b in (
+        ((-0.40, 0.25), (-0.14, 0.60)),
+        ((-0.14, 0.60), (0.0, 0.24)),
+        ((0.0, 0.24), (0.30, 0.60)),
+        ((-0.14, 0.6), (0.30, 0.60)),
+        ((0.42, 0.25), (0.28, 0.68)),
+        ((-0.40, 0.25), (0.0, 0.24)),
+    ):
         pen.limb([a, b], 0.032, inks.trim)
     _rider(pen, phase, (-0.15, 0.66), (0.28, 0.70), pedal=True)
 
@@ -84,7 +119,17 @@ def _train(pen: Pen, phase: float, action: str) -> None:  # noqa: ARG001 - it ro
     inks = pen.inks
     for number in range(3):
         left = -1.1 - 1.22 * (number + 1)
-        pen.shape([(left, 0.2), (left, 0.84), (left + 0.04, 0.9), (left + 1.08, 0.9), (left + 1.12, 0.84), (left + 1.12, 0.2)], inks.main)
+        pen.shape(
+            [
+                (left, 0.2),
+                (left, 0.84),
+                (left + 0.04, 0.9),
+                (left + 1.08, 0.9),
+                (left + 1.12, 0.84),
+                (left + 1.12, 0.2),
+            ],
+            inks.main,
+        )
         pen.shape([(left, 0.2), (left, 0.32), (left + 1.12, 0.32), (left + 1.12, 0.2)], inks.main * 0.7)
         for pane in range(4):
             x = left + 0.10 + pane * 0.245
@@ -105,96 +150,12 @@ def _train(pen: Pen, phase: float, action: str) -> None:  # noqa: ARG001 - it ro
         _wheel(pen, x, radius, phase)
     for puff in range(5):
         age = (puff + phase) / 5
-        pen.disc((0.38 - 1.5 * age, 1.14 + 0.32 * age), 0.08 + 0.16 * age, 0.07 + 0.12 * age, mix(inks.light, inks.main, 0.15 + 0.35 * age))
-
-
-def _boat(pen: Pen, phase: float, action: str) -> None:  # noqa: ARG001 - it rocks
-    inks, tilt = pen.inks, 0.035 * wave(phase)
-    mast_top = (0.02 + tilt * 3, 1.0)
-    pen.limb([(0.0, 0.12), mast_top], 0.022, inks.dark)
-    belly = 0.05 * wave(phase, 0.2)
-    pen.shape([(0.04 + tilt * 3, 0.97), (0.34 + belly + tilt, 0.55), (0.48 + belly, 0.24), (0.04, 0.22)], inks.light)
-    pen.shape([(-0.03 + tilt * 3, 0.88), (-0.24 + belly, 0.5), (-0.36 + belly, 0.24), (-0.03, 0.22)], mix(inks.light, inks.main, 0.3))
-    pen.shape([(-0.50, 0.17 - tilt), (0.60, 0.20 + tilt), (0.40, -0.02), (-0.38, -0.02)], inks.main)
-    pen.shape([(-0.50, 0.17 - tilt), (0.60, 0.20 + tilt), (0.57, 0.155 + tilt), (-0.48, 0.125 - tilt)], inks.trim)
-
-
-def _ship(pen: Pen, phase: float, action: str) -> None:  # noqa: ARG001 - it rocks
-    inks, tilt = pen.inks, 0.01 * wave(phase)
-    for level, (left, right) in enumerate(((-0.8, 0.65), (-0.7, 0.50), (-0.5, 0.30))):
-        y = 0.34 + 0.16 * level
-        pen.shape([(left, y - tilt), (left, y + 0.17 - tilt), (right, y + 0.17 + tilt), (right + 0.05, y + tilt)], inks.light * (1 - 0.04 * level))
-        count = int((right - left) / 0.12)
-        for pane in range(count):
-            pen.disc((left + 0.08 + pane * 0.12, y + 0.09), 0.022, 0.022, inks.glow if (pane + level) % 3 else inks.dark)
-    for x in (-0.35, 0.0):
-        pen.shape([(x - 0.08, 0.82), (x - 0.12, 1.06), (x + 0.04, 1.06), (x + 0.07, 0.82)], inks.trim)
-    pen.shape([(-1.12, 0.36 - tilt), (1.20, 0.42 + tilt), (0.95, -0.02), (-0.98, -0.02)], inks.main)
-    pen.shape([(-1.10, 0.30 - tilt), (1.16, 0.35 + tilt), (1.14, 0.31 + tilt), (-1.09, 0.26 - tilt)], inks.light)
-
-
-def _plane(pen: Pen, phase: float, action: str) -> None:  # noqa: ARG001 - it flies
-    inks = pen.inks
-    pen.shape([(-0.2, 0.56), (-0.62, 0.92), (-0.46, 0.92), (0.22, 0.56)], inks.main * 0.7)
-    pen.shape([(-1.12, 0.58), (-1.36, 1.0), (-1.16, 1.0), (-0.82, 0.60)], inks.trim)
-    pen.disc((0.86, 0.5), 0.34, 0.14, inks.main)
-    pen.shape([(-1.26, 0.58), (-1.0, 0.38), (0.86, 0.36), (0.90, 0.64), (-0.6, 0.64)], inks.main)
-    pen.shape([(-1.15, 0.52), (-1.05, 0.44), (1.15, 0.44), (1.18, 0.5)], inks.trim)
-    for pane in range(9):
-        pen.disc((-0.55 + pane * 0.15, 0.565), 0.028, 0.028, mix(inks.glow, inks.dark, 0.4))
-    pen.shape([(0.98, 0.60), (1.12, 0.53), (0.94, 0.53), (0.90, 0.60)], inks.dark)
-    pen.shape([(-0.10, 0.46), (-0.66, 0.06), (-0.42, 0.06), (0.42, 0.46)], inks.main * 0.86)
-    pen.disc((0.02, 0.27), 0.16, 0.06, inks.dark)
-
-
-def _helicopter(pen: Pen, phase: float, action: str) -> None:  # noqa: ARG001 - it flies
-    inks, blade = pen.inks, abs(cos(2 * pi * phase * 5)) * 0.75 + 0.25
-    pen.tube([(-0.2, 0.56), (-1.05, 0.66)], (0.14, 0.08), inks.main)
-    pen.shape([(-1.0, 0.62), (-1.16, 0.92), (-0.98, 0.70)], inks.trim)
-    pen.disc((0.1, 0.5), 0.46, 0.27, inks.main)
-    pen.shape([(0.14, 0.72), (0.42, 0.66), (0.54, 0.5), (0.16, 0.48)], mix(inks.glow, inks.dark, 0.5))
-    pen.limb([(0.05, 0.75), (0.05, 0.90)], 0.05, inks.dark)
-    pen.limb([(0.05 - 0.95 * blade, 0.91), (0.05 + 0.95 * blade, 0.91)], 0.03, inks.dark)
-    pen.limb([(-0.35, 0.12), (0.5, 0.12)], 0.035, inks.dark)
-    for x in (-0.15, 0.28):
-        pen.limb([(x, 0.28), (x, 0.12)], 0.03, inks.dark)
-
-
-def _balloon(pen: Pen, phase: float, action: str) -> None:  # noqa: ARG001 - it hangs
-    inks, sway = pen.inks, 0.012 * wave(phase)
-    pen.shape([(-0.20, 0.40), (0.20, 0.40), (0.065, 0.17), (-0.065, 0.17)], inks.main * 0.8)
-    pen.disc((sway, 0.67), 0.34, 0.345, inks.main)
-    for x, wide in ((-0.19, 0.075), (0.0, 0.085), (0.19, 0.075)):
-        pen.disc((x + sway, 0.67), wide, 0.335, inks.light if x == 0 else inks.trim)
-    for x in (-0.06, 0.06):
-        pen.limb([(x * 1.6, 0.30), (x, 0.11)], 0.008, inks.dark)
-    pen.shape([(-0.075, 0.11), (0.075, 0.11), (0.06, 0.0), (-0.06, 0.0)], inks.dark)
-    pen.disc((0, 0.18), 0.022, 0.035, inks.glow)
-
-
-def _rocket(pen: Pen, phase: float, action: str) -> None:
-    inks = pen.inks
-    if action != "stand":
-        flame = 0.24 + 0.05 * wave(phase * 3 % 1)
-        pen.shape([(-0.08, 0.14), (0.08, 0.14), (0.0, 0.12 - flame * 1.2)], inks.glow)
-        pen.shape([(-0.045, 0.14), (0.045, 0.14), (0.0, 0.12 - flame * 0.7)], inks.light)
-    for side in (-1, 1):
-        pen.shape([(side * 0.09, 0.36), (side * 0.23, 0.10), (side * 0.09, 0.16)], inks.trim)
-    pen.shape([(-0.11, 0.14), (-0.12, 0.62), (-0.07, 0.84), (0.0, 1.0), (0.07, 0.84), (0.12, 0.62), (0.11, 0.14)], inks.main)
-    pen.shape([(-0.07, 0.84), (0.0, 1.0), (0.07, 0.84)], inks.trim)
-    pen.disc((0, 0.64), 0.055, 0.055, mix(inks.glow, inks.dark, 0.4))
-    pen.shape([(0.05, 0.14), (0.05, 0.80), (0.12, 0.62), (0.11, 0.14)], inks.main * 0.8)
-
-
-def _spaceship(pen: Pen, phase: float, action: str) -> None:  # noqa: ARG001 - it flies
-    inks = pen.inks
-    pen.disc((0.0, 0.66), 0.30, 0.24, mix(inks.glow, inks.main, 0.35))
-    pen.shape([(-0.95, 0.50), (-0.45, 0.68), (0.45, 0.68), (0.95, 0.50), (0.45, 0.34), (-0.45, 0.34)], inks.main)
-    pen.shape([(-0.95, 0.50), (0.95, 0.50), (0.45, 0.34), (-0.45, 0.34)], inks.main * 0.7)
-    for number in range(7):
-        on = (number + int(phase * 7)) % 7 < 3
-        pen.disc((-0.66 + number * 0.22, 0.50), 0.045, 0.035, inks.glow if on else inks.dark)
-    pen.shape([(-0.18, 0.34), (0.18, 0.34), (0.10, 0.26), (-0.10, 0.26)], inks.trim)
+        pen.disc(
+            (0.38 - 1.5 * age, 1.14 + 0.32 * age),
+            0.08 + 0.16 * age,
+            0.07 + 0.12 * age,
+            mix(inks.light, inks.dark, 0.1 + 0.35 * age),
+        )
 
 
 _WHEELS = (1.4, 1.4, 1.15, 0.08)
@@ -204,11 +165,4 @@ VEHICLES: Figures = {
     "bicycle": Figure(draw=_bicycle, height=0.36, reach=(0.75, 0.8, 1.35, 0.08), colour="blue"),
     "motorcycle": Figure(draw=_motorcycle, height=0.34, reach=(0.85, 0.9, 1.3, 0.08), colour="red"),
     "train": Figure(draw=_train, height=0.24, reach=(4.95, 1.1, 1.75, 0.08), colour="green"),
-    "boat": Figure(draw=_boat, height=0.36, reach=(0.7, 0.75, 1.1, 0.12), colour="brown"),
-    "ship": Figure(draw=_ship, height=0.34, reach=(1.3, 1.35, 1.2, 0.12), colour="blue"),
-    "plane": Figure(draw=_plane, height=0.26, reach=(1.5, 1.35, 1.15, 0.1), colour="white", lift=0.34),
-    "helicopter": Figure(draw=_helicopter, height=0.26, reach=(1.3, 1.15, 1.1, 0.1), colour="green", lift=0.30),
-    "balloon": Figure(draw=_balloon, height=0.44, reach=(0.5, 0.5, 1.15, 0.1), colour="red", lift=0.22),
-    "rocket": Figure(draw=_rocket, height=0.46, reach=(0.4, 0.4, 1.1, 0.5), colour="white"),
-    "spaceship": Figure(draw=_spaceship, height=0.28, reach=(1.1, 1.1, 1.0, 0.1), colour="grey", lift=0.12),
 }

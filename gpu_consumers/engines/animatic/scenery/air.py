@@ -1,10 +1,13 @@
 """Above the clouds, and space. Lengths in picture heights."""
 
+from dataclasses import replace
+
 import numpy as np
 from PIL import Image
 
 from gpu_consumers.engines.animatic.canvas import MARGIN, Ink, Stage, texture, wrapped
-from gpu_consumers.engines.animatic.paint import Paintable, Strip, add_stars, filled_strip, gradient, strip_of
+from gpu_consumers.engines.animatic.light import add_stars
+from gpu_consumers.engines.animatic.paint import Paintable, Strip, filled_strip, gradient, strip_of
 from gpu_consumers.engines.animatic.palette import Colour, mix, rgb
 from gpu_consumers.engines.animatic.scenery.set import Scenery, sky
 
@@ -13,12 +16,11 @@ _BOTTOM = 1 + MARGIN
 
 def above_clouds(stage: Stage) -> Scenery:
     """The sky, and a sea of clouds below."""
-    palette = stage.palette
     behind: list[Paintable] = [*sky(stage, 0.80)]
-    layers = [(0.66, 0.10, 0.30, 0.55), (0.76, 0.22, 0.55, 0.32), (0.88, 0.45, 0.85, 0.12)]
+    layers = [(0.66, 0.10, 0.45, 0.55), (0.76, 0.22, 0.9, 0.32), (0.90, 0.45, 1.4, 0.12)]
     behind += [_bank(stage, f"bank{n}", base, depth, size, haze) for n, (base, depth, size, haze) in enumerate(layers)]
     front = _bank(stage, "bank9", 1.06, 1.5, 1.5, 0.0)
-    return Scenery(behind=tuple(behind), before=(front,), foot=0.56, grounded=False) if palette else Scenery(behind=())
+    return Scenery(behind=tuple(behind), before=(front,), foot=0.56, grounded=False)
 
 
 def space(stage: Stage) -> Scenery:
@@ -51,14 +53,22 @@ def _bank(stage: Stage, name: str, base: float, depth: float, size: float, haze:
     ink = Ink(stage, base - 0.45 * size, _BOTTOM, shade)
     puffs = stage.scattered(name, 0.09 * size)
     for x, r in puffs:
-        ink.disc(x, base + 0.03, 0.11 * size * (0.7 + 0.6 * r), 0.09 * size * (0.5 + 0.8 * r), light)
+        ink.disc(x, base + 0.03, 0.10 * size * (0.6 + 0.8 * r), 0.12 * size * (0.15 + 1.1 * r * r), light)
     for x, r in puffs:
-        ink.disc(x + 0.01, base + 0.055 * size + 0.02, 0.10 * size * (0.7 + 0.6 * r), 0.075 * size * (0.5 + 0.8 * r), shade)
+        ink.disc(
+            x + 0.02 * size,
+            base + 0.03 + 0.04 * size,
+            0.10 * size * (0.6 + 0.8 * r),
+            0.11 * size * (0.15 + 1.1 * r * r),
+            shade,
+        )
     ink.box(0, base + 0.05, stage.period, _BOTTOM, shade)
     return strip_of(ink, depth, grain=0.03, mist=0.3, mist_from=base)
 
 
-def _planet(stage: Stage, name: str, place: tuple[float, float, float], land: Colour, bands: Colour, depth: float) -> Strip:
+def _planet(
+    stage: Stage, name: str, place: tuple[float, float, float], land: Colour, bands: Colour, depth: float
+) -> Strip:
     """A ball in side light with bands of weather. `place`: x in picture widths, y and radius in heights."""
     x, y, radius = place[0] * stage.aspect, place[1], place[2]
     size = max(8, round(2.3 * radius * stage.per_height))
@@ -81,8 +91,9 @@ def _planet(stage: Stage, name: str, place: tuple[float, float, float], land: Co
         at = (left + column) % stage.columns
         strip[:, at], mask[:, at] = colour[:, column], cover[:, column] * 255
     whole = filled_strip(stage, strip, y - radius * 1.15, depth)
-    covered = wrapped(Image.fromarray(mask), whole.colour.width - stage.columns)
-    return Strip(colour=whole.colour, cover=covered, depth=depth, top=whole.top, per_height=stage.per_height, columns=stage.columns)
+    start = left % stage.columns
+    spans = ((start, min(start + size, stage.columns)), (0, max(0, start + size - stage.columns)))
+    return replace(whole, cover=wrapped(Image.fromarray(mask), whole.colour.width - stage.columns), spans=spans)
 
 
 def _circle(count: int) -> list[tuple[float, float]]:

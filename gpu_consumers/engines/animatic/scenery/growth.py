@@ -36,7 +36,14 @@ def round_tree(ink: Ink, x: float, base: float, height: float, colour: Colour, l
         ],
         colour * 0.55,
     )
-    crown = [(-0.22, 0.56, 0.20), (0.22, 0.58, 0.19), (0.0, 0.52, 0.22), (-0.12, 0.76, 0.2), (0.13, 0.78, 0.18), (0.0, 0.86, 0.16)]
+    crown = [
+        (-0.22, 0.56, 0.20),
+        (0.22, 0.58, 0.19),
+        (0.0, 0.52, 0.22),
+        (-0.12, 0.76, 0.2),
+        (0.13, 0.78, 0.18),
+        (0.0, 0.86, 0.16),
+    ]
     for dx, dy, r in crown:
         ink.disc(x + dx * height, base - dy * height, r * height, r * height * 0.9, colour)
     for dx, dy, r in crown:
@@ -70,9 +77,16 @@ def trunk(ink: Ink, x: float, width: float, colour: Colour, light: Colour) -> No
         ],
         colour,
     )
-    ink.polygon([(x - width * 0.38, top), (x - width * 0.2, top), (x - width * 0.26, bottom), (x - width * 0.5, bottom - 0.15)], light)
+    ink.polygon(
+        [(x - width * 0.38, top), (x - width * 0.2, top), (x - width * 0.26, bottom), (x - width * 0.5, bottom - 0.15)],
+        light,
+    )
     for height, side in ((0.12, 1), (0.27, -1), (0.38, 1)):
-        ink.line([(x, height + 0.06), (x + side * width * 1.3, height), (x + side * width * 2.1, height - 0.07)], width * 0.16, colour)
+        ink.line(
+            [(x, height + 0.06), (x + side * width * 1.3, height), (x + side * width * 2.1, height - 0.07)],
+            width * 0.16,
+            colour,
+        )
 
 
 def grass(ink: Ink, stage: Stage, name: str, base: float, height: float, colour: Colour) -> None:
@@ -81,17 +95,30 @@ def grass(ink: Ink, stage: Stage, name: str, base: float, height: float, colour:
         lean = (r - 0.5) * height * 0.9
         tall = height * (0.45 + 0.55 * ((r * 7.3) % 1))
         wide = height * 0.055
-        ink.polygon([(x - wide, base), (x + lean, base - tall), (x + wide, base)], colour * (0.85 + 0.3 * ((r * 3.1) % 1)))
+        ink.polygon(
+            [(x - wide, base), (x + lean, base - tall), (x + wide, base)], colour * (0.85 + 0.3 * ((r * 3.1) % 1))
+        )
 
 
 def rock(ink: Ink, x: float, base: float, size: float, colour: Colour, light: Colour) -> None:
     """A boulder of two facets."""
     ink.polygon(
-        [(x - size, base), (x - size * 0.75, base - size * 0.55), (x - size * 0.1, base - size * 0.85), (x + size * 0.7, base - size * 0.5), (x + size, base)],
+        [
+            (x - size, base),
+            (x - size * 0.75, base - size * 0.55),
+            (x - size * 0.1, base - size * 0.85),
+            (x + size * 0.7, base - size * 0.5),
+            (x + size, base),
+        ],
         colour,
     )
     ink.polygon(
-        [(x - size, base), (x - size * 0.75, base - size * 0.55), (x - size * 0.1, base - size * 0.85), (x - size * 0.2, base)],
+        [
+            (x - size, base),
+            (x - size * 0.75, base - size * 0.55),
+            (x - size * 0.1, base - size * 0.85),
+            (x - size * 0.2, base),
+        ],
         light,
     )
 
@@ -103,5 +130,7 @@ def cactus(ink: Ink, x: float, base: float, height: float, colour: Colour) -> No
     ink.disc(x, base - height, wide / 2, wide / 2, colour)
     for side, low, high in ((-1, 0.4, 0.78), (1, 0.52, 0.92)):
         elbow = x + side * height * 0.24
-        ink.line([(x, base - height * low), (elbow, base - height * low), (elbow, base - height * high)], wide * 0.75, colour)
+        ink.line(
+            [(x, base - height * low), (elbow, base - height * low), (elbow, base - height * high)], wide * 0.75, colour
+        )
         ink.disc(elbow, base - height * high, wide * 0.37, wide * 0.37, colour)

@@ -3,16 +3,14 @@
 import numpy as np
 
 from gpu_consumers.engines.animatic.canvas import MARGIN, Ink, Stage
-from gpu_consumers.engines.animatic.moving import Ground, Veil, ramp
+from gpu_consumers.engines.animatic.moving import Veil, ramp
 from gpu_consumers.engines.animatic.paint import Paintable, Strip, ridge, strip_of
 from gpu_consumers.engines.animatic.palette import Colour, mix, rgb
-from gpu_consumers.engines.animatic.scenery.growth import at, cactus, grass, pine, rock, round_tree, trunk
+from gpu_consumers.engines.animatic.scenery.growth import at, cactus, grass, rock, round_tree, trunk
+from gpu_consumers.engines.animatic.scenery.ranges import HIDDEN, boulders, fringe, peaks, snowed, tree_line
 from gpu_consumers.engines.animatic.scenery.set import HORIZON, Scenery, marks, plain, shadow_side, sky
 
 _BOTTOM = 1 + MARGIN
-_HIDDEN = HORIZON + 0.13
-"""Below it the ground covers what is far."""
-_SNOW = rgb(236, 240, 246)
 
 
 def mountains(stage: Stage) -> Scenery:
@@ -21,28 +19,38 @@ def mountains(stage: Stage) -> Scenery:
     behind: list[Paintable] = [*sky(stage)]
     behind.append(peaks(stage, "far", stone, haze=0.62, depth=0.08, rise=0.40))
     behind.append(peaks(stage, "mid", stone * 0.8, haze=0.36, depth=0.16, rise=0.27))
-    behind.append(tree_line(stage, "near", wood, haze=0.14, depth=0.34, rise=0.12))
-    turf = _snowed(stage, rgb(104, 122, 84))
-    behind += [plain(stage, turf, haze=0.35), marks(stage, stage.palette.lit(turf) * 0.6, waves=9, stretch=2, cover=0.34, strength=120)]
-    behind.append(_boulders(stage, 0.86, 0.5))
-    return Scenery(behind=tuple(behind), before=(_fringe(stage, turf * 0.35),))
+    behind.append(tree_line(stage, "near", wood, far=(0.14, 0.34), rise=0.12))
+    turf = snowed(stage, rgb(104, 122, 84))
+    behind += [
+        plain(stage, turf, haze=0.35),
+        marks(stage, stage.palette.lit(turf) * 0.6, (10, 1.2), 0.34, 70),
+    ]
+    behind.append(boulders(stage, 0.86, 0.5))
+    return Scenery(behind=tuple(behind), before=(fringe(stage, turf * 0.35),))
 
 
 def forest(stage: Stage) -> Scenery:
     """Tree lines in mist, then trunks, then dark trunks in front."""
-    palette, wood = stage.palette, _snowed(stage, rgb(42, 96, 58), 0.45)
+    palette, wood = stage.palette, snowed(stage, rgb(42, 96, 58), 0.45)
     behind: list[Paintable] = [*sky(stage)]
-    for number, (haze, depth, rise) in enumerate([(0.66, 0.12, 0.30), (0.42, 0.26, 0.26), (0.22, 0.42, 0.2)]):
-        behind.append(tree_line(stage, f"line{number}", wood, haze=haze, depth=depth, rise=rise, height=0.30 - 0.03 * number))
-    floor = _snowed(stage, rgb(74, 88, 48))
-    behind += [plain(stage, floor, haze=0.3), marks(stage, palette.lit(floor) * 0.5, waves=12, stretch=1.4, cover=0.4, strength=130)]
+    for number, (haze, depth, rise) in enumerate([(0.60, 0.14, 0.30), (0.28, 0.36, 0.24)]):
+        behind.append(
+            tree_line(stage, f"line{number}", wood, far=(haze, depth), rise=rise, height=0.30 - 0.05 * number)
+        )
+    floor = snowed(stage, rgb(74, 88, 48))
+    behind += [
+        plain(stage, floor, haze=0.3),
+        marks(stage, palette.lit(floor) * 0.5, (12, 1.4), 0.4, 130),
+    ]
     behind.append(_trunks(stage, "trunks", 0.72, spacing=0.46, width=0.055, haze=0.10))
-    behind.append(Veil(colour=mix(palette.horizon, palette.glow, 0.3), table=ramp(0.34, 3.0, 58)))
+    if "fog" not in stage.backdrop.weather:
+        behind.append(Veil(colour=mix(palette.horizon, palette.glow, 0.3), table=ramp(0.34, 3.0, 58)))
     front = Ink(stage, -MARGIN, _BOTTOM, palette.lit(rgb(20, 30, 22)))
-    grass(front, stage, "ferns", 1.06, 0.16, palette.lit(_snowed(stage, rgb(30, 62, 34), 0.3)) * 0.7)
+    grass(front, stage, "ferns", 1.06, 0.16, palette.lit(snowed(stage, rgb(30, 62, 34), 0.3)) * 0.7)
     dark = palette.lit(rgb(44, 36, 30)) * 0.5
     for x, r in stage.scattered("front", 1.15):
-        trunk(front, x, 0.09 + 0.05 * r, dark, mix(dark, palette.glow, 0.12))
+        if abs(x - stage.aspect / 2) > 0.35:  # not before the subject where the shot begins
+            trunk(front, x, 0.09 + 0.05 * r, dark, mix(dark, palette.glow, 0.12))
     return Scenery(behind=tuple(behind), before=(strip_of(front, 1.5),))
 
 
@@ -54,12 +62,25 @@ def desert(stage: Stage) -> Scenery:
     for x, r in stage.scattered("mesa", 0.62):
         wide, tall = 0.10 + 0.14 * r, 0.06 + 0.10 * ((r * 5.7) % 1)
         top, colour = HORIZON - tall, palette.lit(rgb(176, 104, 76), 0.5)
-        mesa.polygon([(x - wide, HORIZON + 0.05), (x - wide * 0.72, top), (x + wide * 0.66, top), (x + wide, HORIZON + 0.05)], colour)
-        mesa.polygon([(x - wide, HORIZON + 0.05), (x - wide * 0.72, top), (x - wide * 0.35, top), (x - wide * 0.45, HORIZON + 0.05)], colour * 1.1)
+        mesa.polygon(
+            [(x - wide, HORIZON + 0.05), (x - wide * 0.72, top), (x + wide * 0.66, top), (x + wide, HORIZON + 0.05)],
+            colour,
+        )
+        mesa.polygon(
+            [
+                (x - wide, HORIZON + 0.05),
+                (x - wide * 0.72, top),
+                (x - wide * 0.35, top),
+                (x - wide * 0.45, HORIZON + 0.05),
+            ],
+            colour * 1.1,
+        )
     behind.append(strip_of(mesa, 0.06))
-    for number, (haze, depth, rise, base) in enumerate([(0.42, 0.14, 0.08, 0.60), (0.24, 0.26, 0.11, 0.63), (0.1, 0.45, 0.12, 0.69)]):
+    for number, (haze, depth, rise, base) in enumerate(
+        [(0.42, 0.14, 0.08, 0.60), (0.24, 0.26, 0.11, 0.63), (0.1, 0.45, 0.12, 0.69)]
+    ):
         behind.append(_dunes(stage, f"dune{number}", sand, (haze, depth, rise, base)))
-    behind.append(marks(stage, palette.lit(sand) * 0.72, waves=16, stretch=3.5, cover=0.42, strength=120, scale=70))
+    behind.append(marks(stage, palette.lit(sand) * 0.72, (16, 3.5), 0.42, 120))
     plants = Ink(stage, 0.45, _BOTTOM, palette.lit(rgb(70, 96, 60)))
     for x, r in stage.scattered("cactus", 0.95):
         cactus(plants, x, 0.84 + 0.03 * r, 0.13 + 0.09 * r, palette.lit(rgb(66, 104, 64)) * (0.8 + 0.2 * r))
@@ -70,24 +91,34 @@ def desert(stage: Stage) -> Scenery:
 
 def field(stage: Stage) -> Scenery:
     """Rolling hills with hedges and trees, meadow in front."""
-    palette, green = stage.palette, _snowed(stage, rgb(116, 160, 74))
+    palette, green = stage.palette, snowed(stage, rgb(116, 160, 74))
     behind: list[Paintable] = [*sky(stage)]
     for number, (haze, depth, rise) in enumerate([(0.5, 0.1, 0.13), (0.26, 0.22, 0.09)]):
         crest = ridge(stage, f"hill{number}", HORIZON + 0.02, rise, waves=2 + number, roughness=0.0)
-        ink = Ink(stage, 0.2, _HIDDEN, palette.lit(green, haze))
+        ink = Ink(stage, 0.2, HIDDEN, palette.lit(green, haze))
         ink.below(crest, palette.lit(green * (0.9 - 0.08 * number), haze))
-        leaf = _snowed(stage, rgb(62, 110, 56), 0.4)
+        leaf = snowed(stage, rgb(62, 110, 56), 0.4)
         for x, r in stage.scattered(f"trees{number}", 0.16 + 0.1 * number):
             tall = (0.03 + 0.03 * r) * (1 + number)
-            round_tree(ink, x, at(stage, crest, x) + 0.006, tall, palette.lit(leaf, haze * 0.9) * 0.8, palette.lit(leaf, haze * 0.9))
+            round_tree(
+                ink,
+                x,
+                at(stage, crest, x) + 0.006,
+                tall,
+                palette.lit(leaf, haze * 0.9) * 0.8,
+                palette.lit(leaf, haze * 0.9),
+            )
         behind.append(strip_of(ink, depth, mist=0.25, mist_from=0.45))
-    behind += [plain(stage, green, haze=0.3), marks(stage, palette.lit(green) * 0.62, waves=14, stretch=1.0, cover=0.42, strength=110)]
+    behind += [
+        plain(stage, green, haze=0.3),
+        marks(stage, palette.lit(green) * 0.62, (14, 1.0), 0.42, 110),
+    ]
     lone = Ink(stage, 0.2, _BOTTOM, palette.lit(green * 0.5))
-    leaf = _snowed(stage, rgb(58, 104, 52), 0.4)
+    leaf = snowed(stage, rgb(58, 104, 52), 0.4)
     for x, r in stage.scattered("lone", 1.3):
         round_tree(lone, x, HORIZON + 0.13, 0.24 + 0.1 * r, palette.lit(leaf) * 0.75, palette.lit(leaf))
     behind.append(strip_of(lone, 0.55))
-    return Scenery(behind=tuple(behind), before=(_fringe(stage, green * 0.5),))
+    return Scenery(behind=tuple(behind), before=(fringe(stage, green * 0.5),))
 
 
 def ice(stage: Stage) -> Scenery:
@@ -100,60 +131,27 @@ def ice(stage: Stage) -> Scenery:
         tall, wide = 0.07 + 0.14 * r, 0.10 + 0.09 * r
         base, lit = HORIZON + 0.03, palette.lit(snow, 0.16)
         peak = (x + wide * (0.3 - 0.6 * r), base - tall)
-        bergs.polygon([(x - wide, base), (x - wide * 0.5, base - tall * 0.6), peak, (x + wide * 0.6, base - tall * 0.5), (x + wide, base)], lit)
-        bergs.polygon([peak, (x + wide * 0.6, base - tall * 0.5), (x + wide, base), (x + wide * 0.1, base)], mix(lit, palette.lit(rgb(90, 150, 200)), 0.5))
+        bergs.polygon(
+            [
+                (x - wide, base),
+                (x - wide * 0.5, base - tall * 0.6),
+                peak,
+                (x + wide * 0.6, base - tall * 0.5),
+                (x + wide, base),
+            ],
+            lit,
+        )
+        bergs.polygon(
+            [peak, (x + wide * 0.6, base - tall * 0.5), (x + wide, base), (x + wide * 0.1, base)],
+            mix(lit, palette.lit(rgb(90, 150, 200)), 0.5),
+        )
     behind.append(strip_of(bergs, 0.2))
-    behind += [plain(stage, snow, haze=0.4), marks(stage, palette.lit(rgb(120, 176, 214)), waves=7, stretch=2.6, cover=0.3, strength=150, scale=60)]
-    behind.append(_boulders(stage, 0.85, 0.6, rgb(190, 214, 232)))
+    behind += [
+        plain(stage, snow, haze=0.4),
+        marks(stage, palette.lit(rgb(120, 176, 214)), (7, 2.6), 0.3, 150),
+    ]
+    behind.append(boulders(stage, 0.85, 0.6, rgb(190, 214, 232)))
     return Scenery(behind=tuple(behind))
-
-
-def road_on(stage: Stage, scenery: Scenery) -> Scenery:
-    """The same place with a road across it, where the subjects are."""
-    palette = stage.palette
-    asphalt = Ink(stage, FOOT_TOP, FOOT_BOTTOM + 0.02, palette.lit(rgb(88, 88, 96)))
-    asphalt.box(0, FOOT_TOP + 0.004, stage.period, FOOT_BOTTOM, palette.lit(rgb(84, 84, 92)))
-    line = palette.lit(rgb(236, 230, 206))
-    for edge in (FOOT_TOP + 0.012, FOOT_BOTTOM - 0.016):
-        asphalt.box(0, edge, stage.period, edge + 0.006, line)
-    dashes = max(1, round(stage.period / 0.42))
-    step = stage.period / dashes
-    for x in np.arange(dashes) * step:
-        asphalt.box(float(x), (FOOT_TOP + FOOT_BOTTOM) / 2, float(x) + step * 0.45, (FOOT_TOP + FOOT_BOTTOM) / 2 + 0.010, line)
-    behind = (*scenery.behind, strip_of(asphalt, 1.0, grain=0.06))
-    return Scenery(behind=behind, before=scenery.before, foot=scenery.foot, grounded=scenery.grounded)
-
-
-FOOT_TOP, FOOT_BOTTOM = 0.735, 0.885
-
-
-def peaks(stage: Stage, name: str, stone: Colour, *, haze: float, depth: float, rise: float) -> Strip:
-    """A mountain range with snow on what is high."""
-    palette = stage.palette
-    crest = ridge(stage, name, HORIZON + 0.02, rise, waves=3.2, roughness=0.32)
-    ink = Ink(stage, 0.0, _HIDDEN, palette.lit(stone, haze))
-    ink.below(crest, palette.lit(stone, haze))
-    jag = stage.profile(f"{name}-jag", 26, 0.75)
-    line = HORIZON + 0.02 - rise * 0.56 + 0.035 * jag
-    columns = np.arange(stage.columns) / stage.per_height
-    slope = np.gradient(crest) * stage.per_height
-    white, dim = palette.lit(_SNOW, haze * 0.8), mix(palette.lit(_SNOW, haze * 0.8), palette.lit(stone, haze), 0.45)
-    for x, top, low, falling in zip(columns.tolist(), crest.tolist(), line.tolist(), (slope > 0).tolist(), strict=True):
-        if top < low:
-            ink.box(x, top, x + 1.5 / stage.per_height, low, dim if falling else white)
-    return strip_of(ink, depth, grain=0.05, mist=0.6, mist_from=HORIZON - 0.16)
-
-
-def tree_line(stage: Stage, name: str, wood: Colour, *, haze: float, depth: float, rise: float, height: float = 0.15) -> Strip:
-    """A wooded rise."""
-    palette = stage.palette
-    crest = ridge(stage, name, HORIZON + 0.05, rise, waves=2.5, roughness=0.1)
-    dark, light = palette.lit(wood, haze) * 0.92, mix(palette.lit(wood, haze), palette.glow, 0.13)
-    ink = Ink(stage, 0.0, _HIDDEN, dark)
-    for x, r in stage.scattered(f"{name}-pines", height * 0.26):
-        pine(ink, x, at(stage, crest, x) + 0.01, height * (0.55 + 0.6 * r), dark, light)
-    ink.below(crest, dark)
-    return strip_of(ink, depth, mist=0.45, mist_from=HORIZON - 0.1)
 
 
 def _trunks(stage: Stage, name: str, depth: float, *, spacing: float, width: float, haze: float) -> Strip:
@@ -179,24 +177,3 @@ def _dunes(stage: Stage, name: str, sand: Colour, shape: tuple[float, float, flo
     back = [(x / stage.per_height, float(y)) for x, y in enumerate(low)]
     ink.polygon([*points, *back[::-1]], dark)
     return strip_of(ink, depth, grain=0.035)
-
-
-def _boulders(stage: Stage, base: float, depth: float, colour: Colour | None = None) -> Strip:
-    stone = rgb(128, 128, 134) if colour is None else colour
-    ink = Ink(stage, 0.6, _BOTTOM, stage.palette.lit(stone))
-    for x, r in stage.scattered("boulder", 0.7):
-        rock(ink, x, base - 0.06 * r, 0.03 + 0.05 * r, shadow_side(stage, stone, 0.0), stage.palette.lit(stone))
-    return strip_of(ink, depth)
-
-
-def _fringe(stage: Stage, colour: Colour) -> Strip:
-    ink = Ink(stage, 0.8, _BOTTOM, stage.palette.lit(colour))
-    grass(ink, stage, "fringe", 1.05, 0.15, stage.palette.lit(colour))
-    return strip_of(ink, 1.5)
-
-
-def _snowed(stage: Stage, colour: Colour, share: float = 0.85) -> Colour:
-    """The ground's colour, under snow if it snows."""
-    return mix(colour, _SNOW * 0.96, share) if "snow" in stage.backdrop.weather else colour
-
-

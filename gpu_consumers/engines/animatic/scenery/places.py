@@ -3,7 +3,7 @@
 from collections.abc import Callable, Mapping
 
 from gpu_consumers.engines.animatic.canvas import Stage
-from gpu_consumers.engines.animatic.scenery import air, land, rooms, town, waters
+from gpu_consumers.engines.animatic.scenery import air, land, ranges, rooms, town, waters
 from gpu_consumers.engines.animatic.scenery.set import Scenery
 
 _BUILDERS: Mapping[str, Callable[[Stage], Scenery]] = {
@@ -30,5 +30,7 @@ def scenery_of(stage: Stage) -> Scenery:
     """The scenery of the stage's backdrop."""
     scenery = _BUILDERS[stage.backdrop.place](stage)
     if stage.backdrop.road and stage.backdrop.place in _WITH_ROAD:
-        return land.road_on(stage, scenery)
+        return ranges.road_on(stage, scenery)
+    if stage.backdrop.rails and scenery.grounded:
+        return ranges.rails_on(stage, scenery)
     return scenery

@@ -4,8 +4,9 @@ import numpy as np
 from PIL import Image
 
 from gpu_consumers.engines.animatic.canvas import MARGIN, Ink, Stage
+from gpu_consumers.engines.animatic.light import Wash
 from gpu_consumers.engines.animatic.moving import Ground
-from gpu_consumers.engines.animatic.paint import Paintable, Wash, filled_strip, gradient, strip_of
+from gpu_consumers.engines.animatic.paint import Paintable, filled_strip, gradient, strip_of
 from gpu_consumers.engines.animatic.palette import Colour, mix, rgb
 from gpu_consumers.engines.animatic.scenery.set import HORIZON, Scenery
 
@@ -30,7 +31,7 @@ def interior(stage: Stage) -> Scenery:
     wall.box(0, _FLOOR - 0.03, stage.period, _FLOOR + 0.02, wood * inside * 0.8)
     for number, (x, r) in enumerate(stage.scattered("fittings", 0.58)):
         (_window, _shelves, _picture)[number % 3](wall, stage, x, r, inside)
-    behind: list[Paintable] = [strip_of(wall, 0.55, grain=0.05)]
+    behind: list[Paintable] = [strip_of(wall, 0.55, grain=0.03)]
     floor = wood * inside
     stops = [(_FLOOR, floor * 1.05), (1.0, floor * 0.72), (_BOTTOM, floor * 0.5)]
     behind.append(filled_strip(stage, gradient(stage, stops, _FLOOR, _BOTTOM), _FLOOR, 0.55))
@@ -42,7 +43,9 @@ def interior(stage: Stage) -> Scenery:
         table.box(x - 0.22, 0.94, x + 0.22, 0.965, dark * 1.4)
         for dx in (-0.19, 0.17):
             table.box(x + dx, 0.96, x + dx + 0.022, _BOTTOM, dark)
-        table.polygon([(x - 0.05, 0.94), (x - 0.03, 0.90), (x + 0.03, 0.90), (x + 0.05, 0.94)], rgb(170, 90, 70) * inside)
+        table.polygon(
+            [(x - 0.05, 0.94), (x - 0.03, 0.90), (x + 0.03, 0.90), (x + 0.05, 0.94)], rgb(170, 90, 70) * inside
+        )
         table.disc(x, 0.86 - 0.02 * r, 0.055, 0.05, rgb(80, 130, 76) * inside)
     return Scenery(behind=tuple(behind), before=(strip_of(table, 1.4),))
 
@@ -60,7 +63,12 @@ def studio(stage: Stage) -> Scenery:
     for x, r in stage.scattered("flats", 0.62):
         board.box(x - 0.12, 0.20 + 0.14 * r, x + 0.12, HORIZON + 0.05, grey * (0.80 + 0.1 * r))
         board.box(x - 0.12, 0.20 + 0.14 * r, x - 0.11, HORIZON + 0.05, grey * 1.1)
-    behind = (filled_strip(stage, gradient(stage, stops, -MARGIN, _BOTTOM), -MARGIN), strip_of(board, 0.3), floor, _lamp_light(stage))
+    behind = (
+        filled_strip(stage, gradient(stage, stops, -MARGIN, _BOTTOM), -MARGIN),
+        strip_of(board, 0.3),
+        floor,
+        _lamp_light(stage),
+    )
     return Scenery(behind=behind)
 
 
@@ -75,12 +83,24 @@ def _window(ink: Ink, stage: Stage, x: float, r: float, inside: Colour) -> None:
         ink.box(left, y0, right, y1, mix(palette.top, palette.horizon, share))
     if palette.orb and r > 0.3:
         ink.disc(x + 0.05, top + 0.09, 0.028, 0.028, palette.orb.colour)
-    ink.polygon([(left, bottom), (left + 0.08, bottom - 0.07), (left + 0.15, bottom - 0.02), (right, bottom - 0.09), (right, bottom)], palette.lit(rgb(70, 90, 90), 0.3))
+    ink.polygon(
+        [
+            (left, bottom),
+            (left + 0.08, bottom - 0.07),
+            (left + 0.15, bottom - 0.02),
+            (right, bottom - 0.09),
+            (right, bottom),
+        ],
+        palette.lit(rgb(70, 90, 90), 0.3),
+    )
     ink.box(x - 0.006, top, x + 0.006, bottom, frame)
     ink.box(left, (top + bottom) / 2 - 0.006, right, (top + bottom) / 2 + 0.006, frame)
     curtain = rgb(170, 70, 66) * inside
     for side in (-1, 1):
-        ink.polygon([(x + side * 0.17, 0.08), (x + side * 0.10, 0.08), (x + side * 0.135, 0.5), (x + side * 0.18, 0.52)], curtain)
+        ink.polygon(
+            [(x + side * 0.17, 0.08), (x + side * 0.10, 0.08), (x + side * 0.135, 0.5), (x + side * 0.18, 0.52)],
+            curtain,
+        )
     ink.box(x - 0.19, 0.07, x + 0.19, 0.085, rgb(90, 60, 40) * inside)
 
 
@@ -94,7 +114,9 @@ def _shelves(ink: Ink, stage: Stage, x: float, r: float, inside: Colour) -> None
         at = x - 0.15
         while at < x + 0.13:
             wide, tall = float(random.uniform(0.012, 0.026)), float(random.uniform(0.07, 0.115))
-            hue = (rgb(160, 70, 60), rgb(70, 100, 130), rgb(190, 160, 90), rgb(80, 110, 80), rgb(120, 90, 120))[int(random.integers(5))]
+            hue = (rgb(160, 70, 60), rgb(70, 100, 130), rgb(190, 160, 90), rgb(80, 110, 80), rgb(120, 90, 120))[
+                int(random.integers(5))
+            ]
             ink.box(at, y - tall, at + wide, y, hue * inside)
             at += wide + 0.003
     for side in (-0.165, 0.15):
@@ -104,11 +126,17 @@ def _shelves(ink: Ink, stage: Stage, x: float, r: float, inside: Colour) -> None
 def _picture(ink: Ink, stage: Stage, x: float, r: float, inside: Colour) -> None:
     ink.box(x - 0.10, 0.19, x + 0.10, 0.35, rgb(150, 116, 60) * inside)
     ink.box(x - 0.088, 0.202, x + 0.088, 0.338, rgb(120, 150, 170) * inside)
-    ink.polygon([(x - 0.088, 0.338), (x - 0.02, 0.25 + 0.03 * r), (x + 0.05, 0.31), (x + 0.088, 0.28), (x + 0.088, 0.338)], rgb(70, 100, 80) * inside)
+    ink.polygon(
+        [(x - 0.088, 0.338), (x - 0.02, 0.25 + 0.03 * r), (x + 0.05, 0.31), (x + 0.088, 0.28), (x + 0.088, 0.338)],
+        rgb(70, 100, 80) * inside,
+    )
     lit = stage.palette.lights_on > 0.1
     ink.box(x - 0.20, 0.60, x - 0.05, 0.615, rgb(120, 80, 50) * inside)
     ink.box(x - 0.135, 0.52, x - 0.115, 0.60, rgb(90, 70, 60) * inside)
-    ink.polygon([(x - 0.165, 0.525), (x - 0.148, 0.455), (x - 0.102, 0.455), (x - 0.085, 0.525)], _LAMP_COLOUR if lit else rgb(220, 200, 170) * inside)
+    ink.polygon(
+        [(x - 0.165, 0.525), (x - 0.148, 0.455), (x - 0.102, 0.455), (x - 0.085, 0.525)],
+        _LAMP_COLOUR if lit else rgb(220, 200, 170) * inside,
+    )
 
 
 def _planks() -> np.ndarray[tuple[int, int], np.dtype[np.uint8]]:

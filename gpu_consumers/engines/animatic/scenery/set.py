@@ -3,8 +3,9 @@
 from dataclasses import dataclass
 
 from gpu_consumers.engines.animatic.canvas import MARGIN, Stage
+from gpu_consumers.engines.animatic.light import add_orb, add_stars
 from gpu_consumers.engines.animatic.moving import CAMERA_HEIGHT, Clouds, Ground, ground_texels, ramp
-from gpu_consumers.engines.animatic.paint import Paintable, Strip, add_orb, add_stars, filled_strip, gradient
+from gpu_consumers.engines.animatic.paint import Paintable, Strip, filled_strip, gradient
 from gpu_consumers.engines.animatic.palette import Colour, Orb, mix
 
 HORIZON = 0.55
@@ -41,19 +42,18 @@ def sky(stage: Stage, horizon: float = HORIZON) -> tuple[Paintable, ...]:
 def plain(stage: Stage, near: Colour, horizon: float = HORIZON, haze: float = 0.75) -> Strip:
     """The bare ground from the horizon to below the picture: `near` at the bottom, hazy at the horizon."""
     palette = stage.palette
-    stops = [(horizon, palette.lit(near, haze)), (horizon + 0.12, palette.lit(near, haze * 0.35)), (1.1, palette.lit(near) * 0.82)]
+    stops = [
+        (horizon, palette.lit(near, haze)),
+        (horizon + 0.12, palette.lit(near, haze * 0.35)),
+        (1.1, palette.lit(near) * 0.82),
+    ]
     return filled_strip(stage, gradient(stage, stops, horizon, 1 + MARGIN), horizon)
 
 
-def marks(stage: Stage, colour: Colour, *, waves: float, stretch: float, cover: float, strength: int, scale: float = 90.0) -> Ground:
-    """Marks on the ground that run under the camera."""
-    return Ground(
-        horizon=HORIZON,
-        colour=colour,
-        texels=ground_texels(stage, "ground", waves, stretch, cover, strength),
-        table=[],
-        stretch=(scale, scale),
-    )
+def marks(stage: Stage, colour: Colour, blots: tuple[float, float], cover: float, strength: int) -> Ground:
+    """Marks on the ground that run under the camera. `blots`: how many across a texture, and how long against wide."""
+    texels = ground_texels(stage, "ground", blots, cover, strength)
+    return Ground(horizon=HORIZON, colour=colour, texels=texels, table=[], stretch=(90, 90))
 
 
 def shadow_side(stage: Stage, colour: Colour, haze: float) -> Colour:

@@ -4,12 +4,15 @@ from gpu_consumers.engines.animatic.canvas import MARGIN, Ink, Stage
 from gpu_consumers.engines.animatic.moving import Ground, ground_texels
 from gpu_consumers.engines.animatic.paint import Paintable, Strip, ridge, strip_of
 from gpu_consumers.engines.animatic.palette import Colour, mix, rgb
-from gpu_consumers.engines.animatic.scenery.growth import at, grass, round_tree
+from gpu_consumers.engines.animatic.scenery.growth import at, round_tree
+from gpu_consumers.engines.animatic.scenery.ranges import fringe
 from gpu_consumers.engines.animatic.scenery.set import HORIZON, Scenery, marks, plain, sky
 
 _BOTTOM = 1 + MARGIN
 _NEON = (rgb(240, 60, 170), rgb(60, 226, 236), rgb(244, 190, 60), rgb(140, 90, 244))
 _KERB = 0.70
+_HIDDEN = _KERB + 0.2
+"""Below it the street covers what is behind."""
 
 
 def city(stage: Stage) -> Scenery:
@@ -31,8 +34,8 @@ def city(stage: Stage) -> Scenery:
         street.box(x, 0.758, x + 0.006, 0.764, line)
     if wet:
         _mirror_lights(stage, street)
-    behind.append(strip_of(street, 1.0, grain=0.05))
-    grit = ground_texels(stage, "grit", 26, 2.0, 0.4, 70)
+    behind.append(strip_of(street, 1.0, grain=0.03))
+    grit = ground_texels(stage, "grit", (26, 2.0), 0.4, 70)
     behind.append(Ground(horizon=HORIZON + 0.14, colour=palette.top * 0.3, texels=grit, table=[], stretch=(90, 90)))
     return Scenery(behind=tuple(behind), before=(_lamps(stage),))
 
@@ -55,32 +58,42 @@ def village(stage: Stage) -> Scenery:
             _church(row, stage, x, base)
         else:
             _house(row, stage, x, base, 0.085 + 0.05 * r, r)
-        round_tree(row, x + 0.125, base, 0.10 + 0.05 * r, palette.lit(rgb(58, 98, 56), 0.1) * 0.8, palette.lit(rgb(70, 118, 62), 0.1))
+        round_tree(
+            row,
+            x + 0.125,
+            base,
+            0.10 + 0.05 * r,
+            palette.lit(rgb(58, 98, 56), 0.1) * 0.8,
+            palette.lit(rgb(70, 118, 62), 0.1),
+        )
     row.below(crest + 0.02, palette.lit(green, 0.12))
-    behind.append(strip_of(row, 0.4, grain=0.06))
-    behind += [plain(stage, green, HORIZON + 0.10, haze=0.12), marks(stage, palette.lit(green) * 0.62, waves=14, stretch=1.0, cover=0.4, strength=90)]
-    front = Ink(stage, 0.8, _BOTTOM, palette.lit(green * 0.5))
-    grass(front, stage, "fringe", 1.05, 0.12, palette.lit(green * 0.5))
-    return Scenery(behind=tuple(behind), before=(strip_of(front, 1.5),))
+    behind.append(strip_of(row, 0.4, grain=0.03))
+    behind += [
+        plain(stage, green, HORIZON + 0.10, haze=0.12),
+        marks(stage, palette.lit(green) * 0.62, (14, 1.0), 0.4, 90),
+    ]
+    return Scenery(behind=tuple(behind), before=(fringe(stage, green * 0.5),))
 
 
 def _skyline(stage: Stage, name: str, *, haze: float, depth: float, tall: tuple[float, float]) -> Strip:
     palette, random = stage.palette, stage.random(name)
-    ink = Ink(stage, -MARGIN, _KERB + 0.1, palette.lit(rgb(86, 92, 116), haze))
+    ink = Ink(stage, -MARGIN, _HIDDEN, palette.lit(rgb(86, 92, 116), haze))
     x = 0.0
     while x < stage.period - 0.05:
         wide = float(random.uniform(0.06, 0.15))
         height = float(random.uniform(tall[0] * 0.6, tall[0] + tall[1] * random.random() ** 2))
         base = HORIZON + 0.06
         wall = palette.lit(mix(rgb(88, 96, 122), rgb(126, 116, 120), float(random.random())), haze)
-        _tower(ink, stage, (x, base - height, x + wide, base + 0.1), wall, haze, random.integers(1 << 30))
+        _tower(ink, stage, (x, base - height, x + wide, _HIDDEN), wall, haze, int(random.integers(1 << 30)))
         if random.random() < 0.3:
             ink.line([(x + wide / 2, base - height), (x + wide / 2, base - height - 0.06)], 0.004, wall)
         x += wide * float(random.uniform(0.85, 1.1))
     return strip_of(ink, depth, mist=0.5, mist_from=HORIZON - 0.1)
 
 
-def _tower(ink: Ink, stage: Stage, box: tuple[float, float, float, float], wall: Colour, haze: float, seed: int) -> None:
+def _tower(
+    ink: Ink, stage: Stage, box: tuple[float, float, float, float], wall: Colour, haze: float, seed: int
+) -> None:
     """A building with a grid of windows, some of them lit."""
     palette = stage.palette
     left, top, right, bottom = box
@@ -99,7 +112,7 @@ def _tower(ink: Ink, stage: Stage, box: tuple[float, float, float, float], wall:
 
 def _street_fronts(stage: Stage) -> Strip:
     palette, random = stage.palette, stage.random("fronts")
-    ink = Ink(stage, -MARGIN, _KERB + 0.04, palette.lit(rgb(110, 96, 92)))
+    ink = Ink(stage, -MARGIN, _HIDDEN, palette.lit(rgb(110, 96, 92)))
     neon = "neon" in stage.backdrop.ambience
     count = max(3, round(stage.period / 0.42))
     for number in range(count):
@@ -108,13 +121,19 @@ def _street_fronts(stage: Stage) -> Strip:
         top = 0.08 + 0.30 * float(random.random())
         stone = (rgb(142, 108, 92), rgb(116, 116, 128), rgb(150, 136, 116), rgb(96, 84, 92))[int(random.integers(4))]
         wall = palette.lit(stone, 0.06)
-        ink.box(left, top, right - 0.012, _KERB + 0.04, wall)
+        ink.box(left, top, right - 0.012, _HIDDEN, wall)
         ink.box(left, top, right - 0.012, top + 0.018, wall * 1.14)
         _windows(ink, stage, (left, top + 0.05, right - 0.012, _KERB - 0.14), wall, int(random.integers(1 << 30)))
         glow = _NEON[int(random.integers(4))] if neon else palette.window
         shop = glow * 0.9 if palette.lights_on > 0.1 else palette.lit(rgb(120, 140, 150))
         ink.box(left + 0.03, _KERB - 0.105, right - 0.045, _KERB - 0.012, shop * 0.85)
-        ink.box(left + 0.02, _KERB - 0.125, right - 0.035, _KERB - 0.098, glow if neon else palette.lit(stone * (1.4, 0.7, 0.6)))
+        ink.box(
+            left + 0.02,
+            _KERB - 0.125,
+            right - 0.035,
+            _KERB - 0.098,
+            glow if neon else palette.lit(stone * (1.4, 0.7, 0.6)),
+        )
         ink.box(right - 0.10, _KERB - 0.09, right - 0.065, _KERB, wall * 0.45)
         if neon and random.random() < 0.75:
             sign = _NEON[int(random.integers(4))]
@@ -122,7 +141,7 @@ def _street_fronts(stage: Stage) -> Strip:
             ink.box(right - 0.085, y, right - 0.045, y + 0.17, palette.top * 0.5)
             for mark in range(4):
                 ink.box(right - 0.077, y + 0.012 + mark * 0.038, right - 0.053, y + 0.036 + mark * 0.038, sign)
-    return strip_of(ink, 0.62, grain=0.07)
+    return strip_of(ink, 0.62, grain=0.03)
 
 
 def _windows(ink: Ink, stage: Stage, box: tuple[float, float, float, float], wall: Colour, seed: int) -> None:
@@ -161,7 +180,13 @@ def _lamps(stage: Stage) -> Strip:
         ink.line([(x, 0.18), (x + 0.13, 0.14)], 0.014, post)
         if palette.lights_on > 0.1:
             ink.disc(x + 0.14, 0.155, 0.045, 0.032, mix(palette.window, palette.top, 0.45))
-        ink.disc(x + 0.14, 0.152, 0.026, 0.016, palette.window if palette.lights_on > 0.1 else palette.lit(rgb(210, 210, 200)))
+        ink.disc(
+            x + 0.14,
+            0.152,
+            0.026,
+            0.016,
+            palette.window if palette.lights_on > 0.1 else palette.lit(rgb(210, 210, 200)),
+        )
     return strip_of(ink, 1.35)
 
 
@@ -170,7 +195,15 @@ def _house(ink: Ink, stage: Stage, x: float, base: float, size: float, r: float)
     wall = palette.lit((rgb(226, 214, 190), rgb(204, 170, 140), rgb(190, 196, 200))[int(r * 3)], 0.1)
     roof = palette.lit(rgb(236, 240, 246) if "snow" in stage.backdrop.weather else rgb(164, 84, 62), 0.1)
     ink.box(x - size, base - size * 0.95, x + size, base + 0.01, wall)
-    ink.polygon([(x - size * 1.15, base - size * 0.95), (x - size * 0.6, base - size * 1.65), (x + size * 0.6, base - size * 1.65), (x + size * 1.15, base - size * 0.95)], roof)
+    ink.polygon(
+        [
+            (x - size * 1.15, base - size * 0.95),
+            (x - size * 0.6, base - size * 1.65),
+            (x + size * 0.6, base - size * 1.65),
+            (x + size * 1.15, base - size * 0.95),
+        ],
+        roof,
+    )
     ink.box(x + size * 0.45, base - size * 1.9, x + size * 0.65, base - size * 1.5, wall * 0.7)
     glass = palette.window if r < palette.lights_on * 2 else mix(wall, palette.top, 0.6)
     for dx in (-0.6, 0.45):
