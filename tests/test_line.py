@@ -2,6 +2,7 @@
 
 import json
 import os
+import signal
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -14,7 +15,7 @@ import pytest
 from infra.bus import clients
 from infra.bus.dead_letters import dead_letters
 from infra.bus.reader import Reader, event_of
-from infra.local.services import environment, filled
+from infra.local.services import environment, filled, read_services
 from infra.local.stack import attached
 from infra.objects import file_digest
 from infra.settings import Settings
@@ -157,6 +158,18 @@ def _check_readers(line: Settings, finished: VideoFinished, tmp_path: Path) -> N
     assert analysis.stdout.count("film") >= 3
 
 
+@pytest.fixture
+def insights_stopped(line: Settings) -> Iterator[None]:
+    """The derived streams stand still: nothing depends on them."""
+    services = read_services(line.state)
+    assert services
+    (pid,) = (process.pid for process in services.processes if process.name == "insights-0")
+    os.kill(pid, signal.SIGSTOP)
+    yield
+    os.kill(pid, signal.SIGCONT)
+
+
+@pytest.mark.usefixtures("insights_stopped")
 def test_bad_prompts_are_refused_by_field_and_rule_and_the_next_one_runs(line: Settings) -> None:
     producer = clients.plain_producer(line, "test")
     for key, value, _, _ in BAD:

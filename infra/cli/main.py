@@ -11,7 +11,7 @@ from confluent_kafka import KafkaException
 from pydantic import ValidationError
 
 from infra.bus.errors import BusError
-from infra.cli import demo, insights, jobs, letters, report, sql, stack, submit, topics, watch
+from infra.cli import demo, diagnose, insights, jobs, letters, report, sql, stack, submit, topics, watch, worker
 from infra.cli.errors import CliError, Exit
 from infra.local.packages import PackageError
 from infra.local.process import ServiceError
@@ -43,7 +43,7 @@ def new_app() -> typer.Typer:
         rich_markup_mode="rich",
     )
     app.callback()(_options)
-    for command in (demo.demo, stack.up, stack.down, stack.status, stack.doctor, stack.env, stack.worker):
+    for command in (demo.demo, stack.up, stack.down, stack.status, stack.doctor, stack.env, worker.worker):
         app.command(rich_help_panel=_LINE)(command)
     app.command(rich_help_panel=_JOBS, epilog=submit.EXAMPLES)(submit.submit)
     app.command(rich_help_panel=_JOBS, epilog=watch.EXAMPLES)(watch.watch)
@@ -52,6 +52,7 @@ def new_app() -> typer.Typer:
     app.command(rich_help_panel=_LOOK)(report.report)
     app.command(rich_help_panel=_LOOK, epilog=sql.EXAMPLES)(sql.sql)
     app.command(rich_help_panel=_LOOK)(topics.topics)
+    app.command(rich_help_panel=_LOOK, epilog=diagnose.EXAMPLES)(diagnose.diagnose)
     app.add_typer(letters.app, name="dead-letters", rich_help_panel=_LOOK)
     app.add_typer(insights.app, name="insights", rich_help_panel=_LOOK)
     return app

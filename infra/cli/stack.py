@@ -6,13 +6,10 @@ from typing import Annotated
 
 import typer
 
-from infra.bus.process import run_process
-from infra.cli import logs
 from infra.cli.errors import CliError, Exit
 from infra.cli.lookup import events, last_jobs
 from infra.cli.output import console, moment, print_json, say, table
 from infra.cli.reach import reach, settings_of
-from infra.cli.worker import Role, entry
 from infra.local.doctor import diagnose
 from infra.local.pidfile import AlreadyRunningError
 from infra.local.services import Services, read_services
@@ -23,17 +20,6 @@ from schemas.records import EngineBaseline, JobChanged, LineThroughput
 
 Json = Annotated[bool, typer.Option("--json", help="For programs.")]
 _MINUTES = 5
-
-
-def worker(
-    ctx: typer.Context,
-    role: Role,
-    slot: Annotated[int, typer.Option(min=0, help="Its number among the workers of this role.")] = 0,
-) -> None:
-    """Run one process of the line until SIGTERM. 'longtake up' does this for all of them."""
-    settings = reach(ctx, "kafka", "clickhouse", "objects")
-    logs.set_up()
-    run_process(lambda: entry(role)(settings, slot))
 
 
 def up(

@@ -48,7 +48,7 @@ Commands = Mapping[str, Sequence[str]]
 
 def worker_commands(counts: Mapping[str, int]) -> Commands:
     """One command per role and slot: `generate-1` is the second worker that generates."""
-    worker = [sys.executable, "-m", "infra.cli.main", "worker"]
+    worker = [sys.executable, "-m", "infra.cli.worker"]
     return {
         f"{role}-{slot}": [*worker, role, "--slot", str(slot)]
         for role, count in counts.items()

@@ -36,7 +36,21 @@ def submitted(settings: Settings) -> PromptSubmitted:
 
 
 def test_a_text_with_options_becomes_a_prompt(bus_settings: Settings, longtake: Longtake) -> None:
-    options = ["--duration", "8", "--size", "320x180", "--fps", "30", "--engine", "animatic", "--seed", "3", "--job-id", "film", "--json"]
+    options = [
+        "--duration",
+        "8",
+        "--size",
+        "320x180",
+        "--fps",
+        "30",
+        "--engine",
+        "animatic",
+        "--seed",
+        "3",
+        "--job-id",
+        "film",
+        "--json",
+    ]
     ran = longtake(
         bus_settings,
         "submit",

@@ -1,5 +1,6 @@
 """The derived streams on a real broker: the numbers after kills, aborted transactions and a rebuild."""
 
+import os
 import subprocess
 import sys
 import time
@@ -9,7 +10,8 @@ from pathlib import Path
 
 import pytest
 
-from infra.bus.clients import Member, lone_consumer, plain_producer, transactional_producer
+from infra.bus.clients import Member, admin, lone_consumer, plain_producer, transactional_producer
+from infra.local.services import environment
 from infra.settings import Settings
 from schemas.codec import decode, encode
 from schemas.records import EngineBaseline, JobProgress, LineThroughput, Stage
@@ -57,16 +59,16 @@ def publish_and_abort(settings: Settings, events: Sequence[Event]) -> None:
     producer.abort_transaction()
 
 
+def longtake(settings: Settings, *arguments: str) -> subprocess.Popen[bytes]:
+    return subprocess.Popen(
+        [sys.executable, "-m", "infra.cli.main", *arguments], env=os.environ | environment(settings)
+    )
+
+
 @contextmanager
 def insights(settings: Settings) -> Iterator[subprocess.Popen[bytes]]:
     """The worker as its own process, killed at the end."""
-    environment = {
-        "LONGTAKE_KAFKA": settings.kafka,
-        "LONGTAKE_STATE": str(settings.state),
-        "LONGTAKE_SESSION_TIMEOUT_MS": str(settings.session_timeout_ms),
-        "PATH": "/usr/bin:/bin",
-    }
-    process = subprocess.Popen([sys.executable, "-m", "infra.cli.main", "worker", "insights"], env=environment)
+    process = longtake(settings, "worker", "insights")
     try:
         yield process
     finally:
@@ -147,14 +149,16 @@ def test_numbers_are_right_after_kills_in_the_middle_and_after_a_rebuild(
         with insights(bus_settings):
             publish(bus_settings, [e for n in range(4) for e in job_events(f"film-{kill}-{n}")])
             derived.wait_until(lambda d, seen=4 * kill + 1: d.finished() >= seen)
-    generations = Generations(bus_settings)
     with insights(bus_settings) as old:
         derived.wait_until(all_right(JOBS))
         derived.last.clear()
-        generations.begin()
-        assert old.wait(20) == 0
+        rebuild = longtake(bus_settings, "insights", "rebuild", "--wait", "60")
+        assert old.wait(30) == 0
     with insights(bus_settings):
         derived.wait_until(all_right(JOBS))
+        assert rebuild.wait(60) == 0
+    assert Generations(bus_settings).newest() == 2
+    assert "longtake.insights.1-facts-changelog" not in admin(bus_settings).list_topics(timeout=10).topics
 
 
 def test_a_second_worker_is_not_started(tmp_path: Path) -> None:
