@@ -56,7 +56,7 @@ def blame(suspects: Iterable[Suspect], ending: Ending) -> Blame | None:
         return _of_stall(by_number, ending.stall)
     words = ending.last_words
     if words:
-        if words.stage not in ENGINE_STAGES and words.kind is FailureKind.CRASHED:
+        if words.stage not in ENGINE_STAGES and words.kind is not FailureKind.OUT_OF_MEMORY:
             return None
         return Blame(number=words.number, kind=words.kind, reason=f"{words.reason} (while in {words.stage})")
     working = [suspect for suspect in by_number.values() if suspect.stage in ENGINE_STAGES]

@@ -16,6 +16,7 @@ from typing import Generic, TypeVar
 
 from gpu_consumers.busy import BusyMeter
 from gpu_consumers.engines.engine import Engine, EngineError
+from gpu_consumers.faults import classify
 from gpu_consumers.held import HeldStates
 from gpu_consumers.pipe import ChildEnd, Done, EngineOpened, Generate, LastWords, Open, Ready, Stage, Step
 from gpu_consumers.stages import Beat, Decoded, Denoised, Fetched, Saved, Stages
@@ -25,8 +26,10 @@ from schemas.records import FailureKind, SegmentFailed, SegmentGenerated, Segmen
 
 In = TypeVar("In")
 Out = TypeVar("Out")
-_DISCARD = frozenset({FailureKind.OUT_OF_MEMORY, FailureKind.DEVICE_LOST})
+_DISCARD = frozenset({FailureKind.OUT_OF_MEMORY, FailureKind.DEVICE_LOST, FailureKind.KERNEL, FailureKind.SYNC})
 """After these the process is not used again: allocators and drivers do not come back whole."""
+_BROKEN = frozenset({*_DISCARD, FailureKind.IO})
+"""What an error that is not an EngineError may say of the machine; of the picture only the engine can speak."""
 _AHEAD = 1
 """Segments that wait between two stages: more would only hold memory."""
 
@@ -138,8 +141,8 @@ class Pipeline:
 def _kind(error: BaseException | None) -> FailureKind:
     if isinstance(error, EngineError):
         return error.kind
-    torch_says_so = type(error).__name__ == "OutOfMemoryError"  # torch is not imported to ask
-    return FailureKind.OUT_OF_MEMORY if isinstance(error, MemoryError) or torch_says_so else FailureKind.CRASHED
+    kind = classify(f"{type(error).__name__}: {error}")  # torch is not imported to ask
+    return kind if kind and kind in _BROKEN else FailureKind.CRASHED
 
 
 def main() -> None:

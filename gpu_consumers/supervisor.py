@@ -9,11 +9,12 @@ from concurrent.futures import Future
 from multiprocessing.connection import wait
 
 from gpu_consumers.blame import Ending, Stall, blame
+from gpu_consumers.diagnose import abort_line
 from gpu_consumers.engines.engine import EngineError
 from gpu_consumers.failed import failed
 from gpu_consumers.hands import Hand, Hands
 from gpu_consumers.memory.placement import device_for_slot
-from gpu_consumers.memory.topology import read_topology
+from gpu_consumers.memory.topology import Device, read_topology
 from gpu_consumers.oom import oom_kills
 from gpu_consumers.pipe import Done, EngineOpened, FromChild, Generate, LastWords, Open, Ready, Step
 from gpu_consumers.process import EngineProcess
@@ -38,6 +39,8 @@ class Supervisor:
         """`slot`: the worker's number on this machine, which decides its device."""
         self._config = config
         self._slot = slot
+        self._device: Device | None = None
+        """Of the running process."""
         self._lost: set[str] = set()
         """Devices on which an engine has lost the device."""
         self._hands = Hands(limit_s)
@@ -96,8 +99,8 @@ class Supervisor:
         kills = oom_kills()
         self._busy_before_us, self._last_words = self._busy_us, None
         self._hands.restart(time.monotonic())
-        device = device_for_slot(read_topology(), self._slot, self._lost)
-        process = EngineProcess(self._config, device)
+        self._device = device_for_slot(read_topology(), self._slot, self._lost)
+        process = EngineProcess(self._config, self._device)
         for hand in self._hands:
             process.send(_generate(hand))
         try:
@@ -105,8 +108,8 @@ class Supervisor:
         finally:
             exit_code = process.end()
         if not self._stop.is_set():
-            if device and self._last_words and self._last_words.kind is FailureKind.DEVICE_LOST:
-                self._lost.add(device.uuid)
+            if self._device and self._last_words and self._last_words.kind is FailureKind.DEVICE_LOST:
+                self._lost.add(self._device.uuid)
             oom_killed = oom_kills() > kills
             self._after(Ending(exit_code=exit_code, oom_killed=oom_killed, last_words=self._last_words, stall=stall))
 
@@ -158,7 +161,7 @@ class Supervisor:
         self._busy_us = (self._busy_before_us[0] + message.busy_us, self._busy_before_us[1] + message.waiting_us)
         hand = self._hands.pop(message.number)
         event = decode(message.event)
-        _log_answer(event, self._busy_us)
+        self._log_answer(hand.request, event)
         hand.answer.set_result((event,))
 
     def _after(self, ending: Ending) -> None:
@@ -173,7 +176,7 @@ class Supervisor:
             version = self._versions.get(hand.request.engine, "")
             error = EngineError(blamed.kind, blamed.reason)
             event = failed(hand.request, error, engine_version=version, worker=self._config.worker)
-            _log_answer(event, self._busy_us)
+            self._log_answer(hand.request, event)
             hand.answer.set_result((event,))
             return
         self._fruitless += 1
@@ -181,6 +184,21 @@ class Supervisor:
             raise EngineProcessError(
                 f"{_FRUITLESS} engine processes ended in a row and no request is to blame: {ending}"
             )
+
+    def _log_answer(self, request: SegmentRequested, event: Event) -> None:
+        match event:
+            case SegmentGenerated():
+                log.info(
+                    "%s segment %d attempt %d generated: denoised in %.2f s, decoded in %.2f s, stored in %.2f s; "
+                    "the engine was busy for %.1f of the %.1f s in which requests waited",
+                    *(event.job_id, event.segment, event.attempt),
+                    *(event.denoise_us / 1e6, event.decode_us / 1e6, event.store_us / 1e6),
+                    *(self._busy_us[0] / 1e6, self._busy_us[1] / 1e6),
+                )
+            case SegmentFailed():
+                log.warning("%s", abort_line(request, event, self._device.uuid if self._device else ""))
+            case _:
+                raise EngineProcessError(f"the engine process answered with a {type(event).__name__}")
 
     def _give_up(self, why: str) -> None:
         with self._lock:
@@ -194,22 +212,3 @@ class Supervisor:
 
 def _generate(hand: Hand) -> Generate:
     return Generate(number=hand.number, request=encode(hand.request))
-
-
-def _log_answer(event: Event, busy_us: tuple[int, int]) -> None:
-    match event:
-        case SegmentGenerated():
-            log.info(
-                "%s segment %d attempt %d generated: denoised in %.2f s, decoded in %.2f s, stored in %.2f s; "
-                "the engine was busy for %.1f of the %.1f s in which requests waited",
-                *(event.job_id, event.segment, event.attempt),
-                *(event.denoise_us / 1e6, event.decode_us / 1e6, event.store_us / 1e6),
-                *(busy_us[0] / 1e6, busy_us[1] / 1e6),
-            )
-        case SegmentFailed():
-            log.warning(
-                "%s segment %d attempt %d failed: %s: %s",
-                *(event.job_id, event.segment, event.attempt, event.kind, event.reason),
-            )
-        case _:
-            raise EngineProcessError(f"the engine process answered with a {type(event).__name__}")

@@ -6,7 +6,7 @@ from schemas.records import FailureKind, JobState, SegmentFailed, SegmentGenerat
 from streams.jobs import Rules, Step, failed, frontier, predecessor_stitched, varied, with_segment
 from streams.requests import ask_piece, ask_segment
 
-_BAD_PICTURE = frozenset({FailureKind.NAN, FailureKind.BLACK, FailureKind.FROZEN})
+_BAD_PICTURE = frozenset({FailureKind.NAN, FailureKind.BLACK, FailureKind.FROZEN, FailureKind.SINK_COLLAPSE})
 """The same seed would give the same again."""
 
 

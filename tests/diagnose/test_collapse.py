@@ -1,0 +1,80 @@
+"""Pictures that snap back to their first frames, and pictures that do something like it on purpose."""
+
+import numpy as np
+import pytest
+from numpy.typing import NDArray
+
+from gpu_consumers.collapse import REACH, check_collapse, collapse_at
+from gpu_consumers.engines.engine import EngineError
+from schemas.records import FailureKind
+
+SINK, SHAPE = 3, (16, 12, 20)
+Take = NDArray[np.float32]
+
+
+def drifting(latents: int, seed: int = 1, step: float = 0.25) -> Take:
+    """A take that moves on: each latent is the one before, a little changed. Nothing is left of the first after about 40."""
+    random = np.random.default_rng(seed)
+    frames = [random.standard_normal(SHAPE)]
+    for _ in range(latents - 1):
+        frames.append((1 - step**2) ** 0.5 * frames[-1] + step * random.standard_normal(SHAPE))
+    return np.stack(frames).astype(np.float32)
+
+
+def first_collapse(take: Take) -> int | None:
+    """The latent at which a take collapses, looked at block by block as an engine makes it."""
+    for start in range(SINK + REACH, len(take), REACH):
+        found = collapse_at(take[:SINK], take[start - REACH : start], take[start : start + REACH])
+        if found is not None:
+            return start + found
+    return None
+
+
+@pytest.mark.parametrize("at", [132, 133, 134, 201])
+def test_a_picture_that_snaps_back_is_found_where_it_does(at: int) -> None:
+    take = drifting(240)
+    noise = np.random.default_rng(2).standard_normal(take[at:].shape)
+    take[at:] = take[1] + 0.3 * noise + 0.2  # the sink's picture, at another brightness
+    assert first_collapse(take) == at
+
+
+def test_a_snap_that_takes_a_block_is_found() -> None:
+    take = drifting(180)
+    for index, share in enumerate((0.4, 0.7, 1.0)):
+        take[132 + index] = share * take[0] + (1 - share) * take[131]
+    take[135:] = take[0]
+    found = first_collapse(take)
+    assert found is not None
+    assert 132 <= found <= 134
+
+
+def test_a_take_that_moves_on_does_not_collapse() -> None:
+    assert first_collapse(drifting(300)) is None
+
+
+def test_a_still_scene_does_not_collapse() -> None:
+    still = drifting(1) + 0.05 * drifting(200, seed=3)
+    assert first_collapse(still) is None
+
+
+def test_a_camera_that_goes_slowly_back_does_not_collapse() -> None:
+    there = drifting(60, step=0.15)
+    assert first_collapse(np.concatenate((there, there[::-1]))) is None
+
+
+def test_a_new_scene_is_not_the_old_one() -> None:
+    take = drifting(120)
+    take[60:] = drifting(60, seed=9)
+    assert first_collapse(take) is None
+
+
+def test_a_flat_picture_is_no_division_by_zero() -> None:
+    assert collapse_at(np.zeros((3, *SHAPE)), np.zeros((3, *SHAPE)), np.zeros((3, *SHAPE))) is None
+
+
+def test_a_collapse_is_a_failure_of_the_segment() -> None:
+    take = drifting(120)
+    with pytest.raises(EngineError, match="latent 1 of 3") as caught:
+        check_collapse(take[:3], take[90:93], np.stack((take[93], take[0], take[0])).astype(np.float16))
+    assert caught.value.kind is FailureKind.SINK_COLLAPSE
+    assert caught.value.retryable
