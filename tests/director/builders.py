@@ -1,7 +1,7 @@
 """Prompts, instant workers and a line in memory, for tests of the director's decisions."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import asdict, dataclass, field, replace
 from typing import Any, TypeVar
 
 import xxhash
@@ -55,6 +55,12 @@ def scores(**fields: Any) -> r.Scores:
 
 def finding(verdict: r.Verdict, *, frame: int = -1) -> r.Finding:
     return r.Finding(gate="vmaf_mean", verdict=verdict, frame=frame, value=71.5, limit=82.0)
+
+
+def timeless(event: Event) -> dict[str, Any]:
+    """The event without what depends on when it was."""
+    times = ("submitted_us", "changed_us", "rescanned_us", "finished_us", "requested_us")
+    return {name: value for name, value in asdict(event).items() if name not in times}
 
 
 # --- workers: the same answer for the same request ---------------------------------------------------------------------
