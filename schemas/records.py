@@ -136,6 +136,7 @@ class Lint:
     """A remark on a prompt: the job runs all the same."""
 
     shot: int
+    """-1: the whole prompt."""
     code: str
     message: str
 
