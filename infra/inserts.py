@@ -8,7 +8,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import date
 from itertools import count
-from typing import TypeAlias, TypeVar
+from typing import Any, TypeAlias, TypeVar
 
 import pyarrow as pa
 from clickhouse_connect.driver.client import Client
@@ -127,7 +127,7 @@ class Database:
         query = f"SELECT count() FROM {rows.table} WHERE {where}"  # noqa: S608 (names of our own, values are bound)
         parameters = {name: rows.columns[name][0] for name in rows.key}
         deadline = time.monotonic() + _COMMIT_S
-        while not (found := client.query(query, parameters).result_rows[0][0] >= rows.count):
+        while not (found := _answer(client, query, parameters)[0][0] >= rows.count):
             if time.monotonic() > deadline:
                 break
             self._closed.wait(_PAUSE_S[0])
@@ -136,14 +136,14 @@ class Database:
     def _server_since(self, client: Client) -> int:
         """When the server was started, asked for anew now and then and after every error."""
         if time.monotonic() - self._server_asked_s > _SERVER_TRUST_S:
-            answer = client.query("SELECT toUnixTimestamp64Micro(now64(6)) - 1000000 * toInt64(uptime())")
-            self._server_since_us = answer.result_rows[0][0]
+            query = "SELECT toUnixTimestamp64Micro(now64(6)) - 1000000 * toInt64(uptime())"
+            self._server_since_us = _answer(client, query, {})[0][0]
             self._server_asked_s = time.monotonic()
         return self._server_since_us
 
     def _schema(self, client: Client, table: str) -> pa.Schema:  # pyright: ignore[reportUnknownParameterType] (no stubs)
         if table not in self._schemas:
-            columns = client.query(f"DESCRIBE TABLE {table}").result_rows
+            columns = _answer(client, f"DESCRIBE TABLE {table}", {})
             self._schemas[table] = pa.schema([(name, _arrow_type(kind)) for name, kind, *_ in columns])
         return self._schemas[table]
 
@@ -167,6 +167,14 @@ class Database:
                 migrate(self._settings)
                 self._client = connect(self._settings)
             return self._client
+
+
+def _answer(client: Client, query: str, parameters: Mapping[str, Value]) -> Sequence[Sequence[Any]]:
+    """The rows of an answer that has some. A server that is killed while it answers can send none and no error."""
+    rows = client.query(query, dict(parameters)).result_rows
+    if not rows:
+        raise OperationalError(f"no answer to {query}")
+    return rows
 
 
 def _key_types(rows: Rows) -> dict[str, str]:

@@ -1,6 +1,7 @@
 """A check of a file: what it needs, what it measured, and how long it took."""
 
 import os
+import shutil
 import tempfile
 import time
 from collections.abc import Callable
@@ -24,10 +25,11 @@ _MOST_THREADS = 4
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Bench:
-    """Stores, thresholds, threads for each check, the worker's name, a clock."""
+    """Stores, a folder for temporary files, the worker's name, threads for each check, thresholds, a clock."""
 
     objects: Objects
     database: Database
+    scratch: Path
     worker: str
     threads: int = 2
     profile: Profile = PROFILE
@@ -64,15 +66,18 @@ class Check:
 
 
 def bench_of(settings: Settings, database: Database, worker: str) -> Bench:
-    """The bench of a worker's process."""
+    """The bench of a worker's process. What a killed one left behind is removed."""
+    scratch = settings.state / "scratch" / worker
+    shutil.rmtree(scratch, ignore_errors=True)
+    scratch.mkdir(parents=True)
     threads = min(os.cpu_count() or 1, _MOST_THREADS)
-    return Bench(objects=Objects(settings.objects), database=database, worker=worker, threads=threads)
+    return Bench(objects=Objects(settings.objects), database=database, scratch=scratch, worker=worker, threads=threads)
 
 
 def checked(bench: Bench, measure: Callable[[Path], Measured]) -> Check:
     """Measure, with a folder for what has to be fetched."""
     started = time.monotonic()
-    with tempfile.TemporaryDirectory(prefix="longtake-qc-") as folder:
+    with tempfile.TemporaryDirectory(dir=bench.scratch) as folder:
         measured = measure(Path(folder))
     took_us = round((time.monotonic() - started) * 1_000_000)
     return Check(measured=measured, checked_us=bench.now_us(), took_us=took_us, checker=bench.worker)

@@ -121,9 +121,8 @@ def _measured(event: PieceStitched, bench: Bench, folder: Path) -> Measured:
     if missing:
         return Measured(findings=(*findings, *missing), facts=facts)
     try:
-        quality = measure_quality(
-            pair, threads=bench.threads, timeout_s=_TIMEOUT_S + _TIMEOUT_PER_FRAME_S * event.frames
-        )
+        timeout_s = _TIMEOUT_S + _TIMEOUT_PER_FRAME_S * event.frames
+        quality = measure_quality(pair, folder, threads=bench.threads, timeout_s=timeout_s)
     except QualityError as error:
         return Measured(findings=(*findings, quarantined(error)), facts=facts)
     scores = scores_of(quality, claim.fps)

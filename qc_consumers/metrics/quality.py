@@ -7,7 +7,6 @@ The encoded piece is padded there with copies of its own end frames, and the sco
 
 import json
 import subprocess
-import tempfile
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import cache
@@ -51,12 +50,11 @@ class Quality:
     libvmaf_version: str
 
 
-def measure_quality(pair: Pair, *, threads: int, timeout_s: float) -> Quality:
-    """Score every frame. Raises: QualityError."""
-    with tempfile.TemporaryDirectory(prefix="longtake-qc-") as folder:
-        _run(_command(pair, threads), Path(folder), timeout_s)
-        log: dict[str, Any] = json.loads((Path(folder) / "vmaf.json").read_text())
-        ssim = [_ssim_y(line) for line in (Path(folder) / "ssim.log").read_text().splitlines()]
+def measure_quality(pair: Pair, folder: Path, *, threads: int, timeout_s: float) -> Quality:
+    """Score every frame; `folder` is for the logs of ffmpeg. Raises: QualityError."""
+    _run(_command(pair, threads), folder, timeout_s)
+    log: dict[str, Any] = json.loads((folder / "vmaf.json").read_text())
+    ssim = [_ssim_y(line) for line in (folder / "ssim.log").read_text().splitlines()]
     metrics: list[dict[str, float]] = [frame["metrics"] for frame in log["frames"]]
     if len(metrics) != pair.head + pair.frames + pair.tail or len(ssim) != len(metrics):
         raise QualityError(f"{len(metrics)} frames scored, {pair.head} + {pair.frames} + {pair.tail} expected")

@@ -70,22 +70,22 @@ def stitched(
     """A piece of `frames`, of which the first and last `context` are only in its reference."""
     head, tail = context
     own = frames[head : len(frames) - tail]
-    piece, attempt = changes.get("piece", 0), changes.get("attempt", 1)
+    job, piece, attempt = changes.get("job_id", JOB), changes.get("piece", 0), changes.get("attempt", 1)
     name = f"{piece}-{attempt}"
     video = encoded(folder / f"{name}.mp4", own)
     reference = encoded(folder / f"{name}-reference.mp4", frames, options=REFERENCE)
     count, start = len(own), changes.get("start_frame", 0)
     times = tuple(START_US + (start + n) * 1000 for n in range(count))
     event = PieceStitched(
-        job_id=changes.get("job_id", JOB),
+        job_id=job,
         piece=piece,
         attempt=attempt,
         request_hash=sealed(requested(piece, attempt, start, count)).request_hash,
         format=SIZE,
         start_frame=start,
         frames=count,
-        video=stored(objects, f"pieces/{name}.mp4", video),
-        reference=stored(objects, f"references/{name}.mp4", reference),
+        video=stored(objects, f"jobs/{job}/pieces/{name}.mp4", video),
+        reference=stored(objects, f"jobs/{job}/references/{name}.mp4", reference),
         reference_head_context=head,
         reference_tail_context=tail,
         decoder_config=examine(video, clock_of(SIZE)).config_digest,

@@ -6,9 +6,6 @@ from pathlib import Path
 
 import pytest
 
-from infra.inserts import Database
-from infra.objects import Objects
-from infra.settings import Settings
 from qc_consumers.check import Bench, Measured
 from qc_consumers.gates import worst
 from qc_consumers.pieces import check_piece
@@ -29,12 +26,6 @@ from tests.qc.clips import (
 
 FRAMES = 48
 START = 100
-
-
-@pytest.fixture
-def bench(tmp_path: Path) -> Bench:
-    settings = Settings(clickhouse="http://127.0.0.1:1/unused")
-    return Bench(objects=Objects((tmp_path / "objects").as_uri()), database=Database(settings), worker="check-pieces-0")
 
 
 @pytest.fixture

@@ -7,9 +7,6 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from infra.inserts import Database
-from infra.objects import Objects
-from infra.settings import Settings
 from qc_consumers.check import Bench, Measured
 from qc_consumers.gates import worst
 from qc_consumers.videos import check_video
@@ -27,12 +24,6 @@ from tests.qc.clips import (
 )
 
 FRAMES = 72
-
-
-@pytest.fixture
-def bench(tmp_path: Path) -> Bench:
-    settings = Settings(clickhouse="http://127.0.0.1:1/unused")
-    return Bench(objects=Objects((tmp_path / "objects").as_uri()), database=Database(settings), worker="check-videos-0")
 
 
 @pytest.fixture
