@@ -27,7 +27,7 @@ class SeamError(Exception):
     def __init__(self, reason: str, seam: Seam) -> None:
         super().__init__(reason)
         self.reason = reason
-        self.seam = seam
+        self.seam = replace(seam, score=0.0)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -56,7 +56,7 @@ def align(overlap: Overlap, done: Correction, seam: Seam, limits: Limits) -> tup
 
     The correction is absolute: what was `done` to the segment before, plus what is measured between the uncorrected frames,
     so that no error of resampling or rounding adds up along a shot.
-    Raises: SeamError if the offset, the shift or the colour is beyond the limits.
+    Raises: SeamError if the offset, the shift or the colour is beyond the limits, or nothing makes the two alike.
     """
     offset = temporal_offset(overlap.small_before.luma, overlap.small_after.luma, done.offset_frames, limits)
     if offset is None:
@@ -72,15 +72,18 @@ def align(overlap: Overlap, done: Correction, seam: Seam, limits: Limits) -> tup
         shift_y_px=done.shift_y_px - shift.y_px,
         offset_frames=offset.frames,
     )
-    target = corrected_luma(pairs.small_before, done)
+    target, result = corrected_luma(pairs.small_before, done), corrected_luma(pairs.small_after, correction)
     seam = replace(
         seam,
         shift_x_px=0.0 - correction.shift_x_px,
         shift_y_px=0.0 - correction.shift_y_px,
         gain=mean(1 / gain for gain in colour.gain),
         psnr_before_db=_psnr(target, pairs.small_after.luma),
-        psnr_after_db=_psnr(target, corrected_luma(pairs.small_after, correction)),
+        psnr_after_db=_psnr(target, result),
     )
+    error = float(np.square(target - result).mean())
+    if error > max(limits.difference_share * float(target.var()), limits.difference_noise**2):
+        raise SeamError(f"the overlaps show different things: {seam.psnr_after_db:.1f} dB", seam)
     _check(correction, seam, limits.shift_share * max(pairs.before.shape[1:3]), limits)
     return correction, seam
 

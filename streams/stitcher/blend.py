@@ -1,7 +1,7 @@
 """The overlap of two corrected segments becomes one: by cross-fade, or by a hard cut if a fade would show both at once."""
 
 from dataclasses import dataclass
-from statistics import median
+from math import sqrt
 
 import numpy as np
 
@@ -44,18 +44,20 @@ def fade(previous: Placed, new: Placed, weights: tuple[float, ...]) -> Blend:
 
 
 def fade_or_cut(previous: Placed, new: Placed, weights: tuple[float, ...], limits: Limits) -> Blend:
-    """A cross-fade, or where it is less sharp than its neighbours (a ghost), a cut where the segments differ least."""
+    """A cross-fade, or where it is less sharp than what it is made of (a ghost), a cut where the segments differ least."""
     pictures: list[Frame] = []
-    sharpness: list[tuple[float, ...]] = []
+    sharpness: dict[int, float] = {}
     difference: dict[int, float] = {}
     for j, weight in enumerate(weights):
-        sides = [side.picture(j) for side, shown in ((previous, weight < 1), (new, weight > 0)) if shown]
-        mixed = sides[0] if len(sides) == 1 else _mix(sides[0], sides[1], weight)
+        if weight in (0.0, 1.0):
+            pictures.append(rounded((new if weight else previous).picture(j)))
+            continue
+        before, after = previous.picture(j), new.picture(j)
+        mixed = _mix(before, after, weight)
         pictures.append(rounded(mixed))
-        sharpness.append(tuple(_sharpness(picture) for picture in (mixed, *sides)))
-        if len(sides) == 2:
-            difference[j] = float(np.square(sides[0] - sides[1]).mean())
-    ratio = min((_ratio(sharpness, j) for j in difference), default=1.0)
+        sharpness[j] = _sharpness_ratio(mixed, before, after, weight)
+        difference[j] = float(np.square(before - after).mean())
+    ratio = min(sharpness.values(), default=1.0)
     if difference and ratio >= limits.sharpness_ratio:
         return Blend(kind="fade", weights=weights, pictures=tuple(pictures), sharpness_ratio=ratio)
     first = min(difference, key=lambda j: difference[j], default=len(weights))
@@ -76,14 +78,14 @@ def _mix(before: Picture, after: Picture, weight: float) -> Picture:
     return mixed
 
 
+def _sharpness_ratio(mixed: Picture, before: Picture, after: Picture, weight: float) -> float:
+    """Laplacian variance over what it is if both show the same: amplitudes mix, so roots do. Strangers halve it."""
+    same = (1 - weight) * sqrt(_sharpness(before)) + weight * sqrt(_sharpness(after))
+    return (_sharpness(mixed) + _FLAT) / (same**2 + _FLAT)
+
+
 def _sharpness(picture: Picture) -> float:
     """Variance of the Laplacian of luma."""
     y = next(planes(picture))
     laplacian = y[:-2, 1:-1] + y[2:, 1:-1] + y[1:-1, :-2] + y[1:-1, 2:] - 4 * y[1:-1, 1:-1]
     return float(laplacian.var())
-
-
-def _ratio(sharpness: list[tuple[float, ...]], j: int) -> float:
-    """Of the mixed picture at `j` over the median of the unmixed ones next to it."""
-    near = [value for _, *sides in sharpness[max(0, j - 1) : j + 2] for value in sides]
-    return (sharpness[j][0] + _FLAT) / (median(near) + _FLAT)

@@ -18,8 +18,12 @@ class Limits:
     """Largest gain of a channel; the smallest is its inverse."""
     level: float = 40.0
     """Largest change of mid grey, in grey levels."""
+    difference_share: float = 0.6
+    """Of the variance of luma: what still differs after correction. Strangers have 1 to 2, the same scene 0.1 and less."""
+    difference_noise: float = 8.0
+    """Grey levels: smaller differences are grain, or too dim to matter."""
     sharpness_ratio: float = 0.8
-    """A cross-fade that falls below it is a ghost (misaligned ones measure 0.54)."""
+    """Of a cross-fade to what it is made of: below it is a ghost (misaligned ones measure 0.54)."""
     luma_jump_ratio: float = 8.0
     warp_error_ratio: float = 1.7
     duplicate_db: float = 60.0

