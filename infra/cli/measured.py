@@ -95,7 +95,7 @@ def timing(client: Client, job_id: str) -> Timing:
     zero = video[4]
     steps = (
         _step("generate", [(s[0], s[1]) for s in segments], zero),
-        _step("stitch and encode", [(p[0], p[1]) for p in pieces], zero),
+        _step("stitch", [(p[0], p[1]) for p in pieces], zero),
         _step("check pieces", [(p[2], p[3]) for p in pieces], zero),
         _step("assemble", [(video[0], video[1])], zero),
         _step("check video", [(video[2], video[3])], zero),
