@@ -200,7 +200,7 @@ def _spans(
 ) -> Iterator[Finding]:
     for span in _joined(spans)[:_MOST_PER_GATE]:
         yield _finding(
-            gate, verdict, facts.claim.start_frame + span.first, span.value, limit, f"{span.frames} {detail}"
+            gate, verdict, facts.claim.start_frame + span.first, span.value, limit, f"{detail}: {span.frames}"
         )
 
 
