@@ -68,7 +68,7 @@ show(
 show(
     "Where one frame came from",
     """
-    SELECT f.job_id, f.frame, f.segment, f.piece, f.blended, s.engine, s.engine_version, s.attempt, f.trace_id
+    SELECT f.job_id, f.frame, f.segment, f.piece, f.blended, s.engine, s.engine_version, s.attempt AS attempt, f.trace_id
     FROM frames AS f JOIN segments AS s ON s.job_id = f.job_id AND s.segment = f.segment
     ORDER BY f.vmaf, f.job_id, f.frame LIMIT 1
     """,

@@ -24,6 +24,7 @@ from infra.cli.reach import settings_of
 from infra.cli.report import Report, gather, write_report
 from infra.cli.watch import Patience, watch_job
 from infra.clickhouse import connect
+from infra.local.pidfile import running_pid
 from infra.local.services import filled
 from infra.local.stack import attached
 from infra.objects import Objects
@@ -78,7 +79,9 @@ def demo(
 
 
 def _own_line(settings: Settings, state: Path) -> Settings:
-    """Settings of a new stack in `state`, whatever else runs or is configured."""
+    """Settings of a new stack in `state`, whatever else runs or is configured. Raises: CliError if a demo runs there."""
+    if pid := running_pid(state):
+        raise CliError(Exit.FAILED, f"a demo is running in {state}, pid {pid}")
     if state.exists():
         shutil.rmtree(state)
     state.mkdir(parents=True)
