@@ -43,15 +43,13 @@ class DecodeStream:
 
     def decode(self, latents: Tensor) -> Tensor:
         """Pixels [B, 3, T, 8h, 8w] in [-1, 1] of the next latents [B, 16, t, h, w]: the take's first gives one frame, others four."""
-        started = bool(self.low)
-        parts = [latents] if started or latents.shape[2] == 1 else [latents[:, :, :1], latents[:, :, 1:]]
-        return torch.cat([self._part(part) for part in parts], dim=2).clamp(-1, 1)
+        return torch.cat([self._one(latent) for latent in latents.split(1, dim=2)], dim=2).clamp(-1, 1)
 
     def warm_up(self, latents: Tensor) -> None:
         """After a resume without memory: decode the latents before the segment and drop their frames. 2 or 3 are enough to not see."""
         self.decode(latents)
 
-    def _part(self, latents: Tensor) -> Tensor:
+    def _one(self, latents: Tensor) -> Tensor:
         features = self.vae.decoder.low(self.vae.denormalised(latents), self.low)
         height, width = features.shape[-2:]
         tiles = tiles_of(height, width, self.tile or max(height, width))

@@ -62,9 +62,10 @@ def predict(config: ModelConfig, width: int, height: int, dtype: torch.dtype) ->
         cache = device_cache(config.dit, config.window, (size[0] // 2, size[1] // 2), like)
         block = torch.zeros(1, config.vae.channels, config.window.block, *size, dtype=dtype)
         context = transformer.context(torch.zeros(batch, config.dit.text_tokens, config.dit.text_dim, dtype=dtype))
+        while cache.latents < config.window.latents:
+            cache.begin(cache.latents)
         with LiveBytes() as denoising:
             take_in(transformer, cache, context, block)
-            cache.begin(cache.latents)
         stream = DecodeStream(vae)
         with LiveBytes() as decoding:
             stream.decode(block)

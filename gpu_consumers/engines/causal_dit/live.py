@@ -13,28 +13,36 @@ class LiveBytes(TorchDispatchMode):
 
     def __init__(self) -> None:
         super().__init__()
-        self._known: set[int] = set()
+        self._known: dict[int, StorageWeakRef] = {}
+        # A weak reference keeps a storage's address from being given to another one, so none is taken for one that is gone.
         self._live: dict[int, tuple[StorageWeakRef, int]] = {}
-        self.now = 0
+        self._bytes = 0
         self.peak = 0
+
+    @property
+    def now(self) -> int:
+        """Bytes that something refers to."""
+        self._forget()
+        return self._bytes
 
     def __torch_dispatch__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
         for storage in _storages((args, kwargs)):
-            if StorageWeakRef(storage).cdata not in self._live:
-                self._known.add(StorageWeakRef(storage).cdata)
+            reference = StorageWeakRef(storage)
+            if reference.cdata not in self._live:
+                self._known[reference.cdata] = reference
         out = func(*args, **(kwargs or {}))
         self._forget()
         for storage in _storages(out):
             reference = StorageWeakRef(storage)
             if reference.cdata not in self._live and reference.cdata not in self._known:
                 self._live[reference.cdata] = (reference, storage.nbytes())
-                self.now += storage.nbytes()
-        self.peak = max(self.peak, self.now)
+                self._bytes += storage.nbytes()
+        self.peak = max(self.peak, self._bytes)
         return out
 
     def _forget(self) -> None:
         for key in [key for key, (reference, _) in self._live.items() if reference.expired()]:
-            self.now -= self._live.pop(key)[1]
+            self._bytes -= self._live.pop(key)[1]
 
 
 def _storages(tree: Any) -> list[torch.UntypedStorage]:

@@ -1,0 +1,99 @@
+"""What a take will be before anything is loaded: frames, latents, segments, memory by part, and what to change if it does not fit."""
+
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+
+import torch
+
+from gpu_consumers.engines.causal_dit.config import Window
+from gpu_consumers.engines.causal_dit.grid import blocks_for
+from gpu_consumers.engines.causal_dit.ledger import RESERVE, Ledger, predict
+from gpu_consumers.engines.causal_dit.memory import storage_shape
+from gpu_consumers.engines.causal_dit.models import ModelConfig
+from gpu_consumers.engines.causal_dit.storage import DeviceStorage, Precision
+
+SEGMENT_BLOCKS = 10
+"""120 frames in one go: what a worker that is killed loses at most."""
+CHUNK_LAYERS = 3
+"""Layers that are fetched at once when the cache is offloaded; two such chunks are on the card."""
+SMALL_WINDOW = Window(latents=9)
+"""Sink, one block behind and the one in hand: less and the picture wanders."""
+SIZES = ((1280, 720), (832, 480), (640, 368), (480, 272))
+"""In the order in which a smaller one is proposed; also the other way round."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Remedy:
+    """A change, on top of those before it, and the memory that is needed then."""
+
+    change: str
+    total_bytes: int
+    fits: bool
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TakePlan:
+    """`frames` of the video; `latents` in whole blocks, so some frames behind the end are dropped. `jobs` fit on the card at once."""
+
+    config: str
+    width: int
+    height: int
+    frames: int
+    latents: int
+    segments: int
+    memory: Ledger
+    total_bytes: int
+    jobs: int
+    remedies: tuple[Remedy, ...]
+    """Empty if it fits. In order, the harmless ones first; the last one that is needed is the last here."""
+
+
+def plan(config: ModelConfig, width: int, height: int, frames: int, card_bytes: int) -> TakePlan:
+    """The plan for one take in bf16, as on a GPU. Takes seconds: the model is run without its numbers."""
+    ledger = predict(config, width, height, torch.bfloat16)
+    blocks = blocks_for(frames, config.window)
+    jobs = ledger.jobs_on(card_bytes)
+    return TakePlan(
+        config=config.name,
+        width=width,
+        height=height,
+        frames=frames,
+        latents=blocks * config.window.block,
+        segments=-(-blocks // SEGMENT_BLOCKS),
+        memory=ledger,
+        total_bytes=ledger.total,
+        jobs=jobs,
+        remedies=() if jobs else tuple(_remedies(config, ledger, (width, height), card_bytes)),
+    )
+
+
+def _remedies(config: ModelConfig, ledger: Ledger, size: tuple[int, int], card_bytes: int) -> Iterator[Remedy]:
+    """Changes until it fits, each on top of those before: first what keeps every bit, then what keeps the picture, then what does not."""
+    room = card_bytes * (1 - RESERVE)
+    without_cache = ledger.total - ledger.kv_cache
+    small = replace(config, window=SMALL_WINDOW)
+    offloaded = 2 * CHUNK_LAYERS / config.dit.layers
+    steps = [
+        ("offload keys and values to host memory: the same bits, slower", config, Precision.FULL),
+        ("keep them in int8 or fp8: nearly the same picture", config, Precision.INT8),
+        (f"a window of {SMALL_WINDOW.latents} latents: another picture, sooner forgotten", small, Precision.INT8),
+    ]
+    for change, changed, precision in steps:
+        total = without_cache + round(offloaded * kv_bytes(changed, size, precision))
+        yield Remedy(change=change, total_bytes=total, fits=total <= room)
+        if total <= room:
+            return
+    for width, height in SIZES:
+        if width * height < size[0] * size[1]:
+            oriented = (width, height) if size[0] >= size[1] else (height, width)
+            total = predict(config, *oriented, torch.bfloat16).total
+            yield Remedy(change="x".join(map(str, oriented)), total_bytes=total, fits=total <= room)
+            if total <= room:
+                return
+
+
+def kv_bytes(config: ModelConfig, size: tuple[int, int], precision: Precision) -> int:
+    """Keys and values of a picture's window, all layers. `size`: width and height in pixels."""
+    batch = 2 if config.schedule.guidance > 1 else 1
+    shape = storage_shape(config.dit, config.window.latents, (size[1] // 16, size[0] // 16), batch)
+    return DeviceStorage(shape, precision, torch.bfloat16, torch.device("meta")).device_bytes
