@@ -97,6 +97,8 @@ class AnimaticState:
         segment = self._segment
         if segment is None:
             raise EngineError(FailureKind.ENGINE, "decode before denoise", retryable=False)
+        if not np.isfinite(cast(Floats, latents)).all():
+            raise EngineError(FailureKind.NAN, "latents are not finite")
         frames = np.stack([self._picture(request, segment, latent) for latent in cast(Floats, latents)])
         last = round(read_control(cast(Floats, latents)[-1]).time) - segment.first + 1
         return frames[:-1] if segment.fault is Fault.SHORT and last == request.frames else frames

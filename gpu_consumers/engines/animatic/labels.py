@@ -103,7 +103,7 @@ class Labels:
 def name_tag(text: str, size: tuple[int, int]) -> Image.Image:
     """A small sign with a subject's name, for a picture of this size."""
     font = _font(max(7, round(min(size[1], size[0] * 0.8) * 0.038)))
-    shown = _fitted(text[:60], font, round(size[0] * 0.5))
+    shown = _fitted(_printable(text[:60]), font, round(size[0] * 0.5))
     pad = max(2, size[1] // 120)
     tag = Image.new("RGB", (round(font.getlength(shown)) + 4 * pad, round(_height(font)) + 3 * pad), _SHADE)
     draw = ImageDraw.Draw(tag)
@@ -121,7 +121,7 @@ def time_code(frame: int, rate: int) -> str:
 def _lines(text: str, font: Font, room: int) -> list[str]:
     """The text in at most two lines, cut short with an ellipsis."""
     lines: list[str] = [""]
-    for word in text[:_MAX_CAPTION].split():
+    for word in _printable(text[:_MAX_CAPTION]).split():
         longer = f"{lines[-1]} {word}".strip()
         if font.getlength(longer) <= room or not lines[-1]:
             lines[-1] = longer
@@ -129,6 +129,10 @@ def _lines(text: str, font: Font, room: int) -> list[str]:
             lines.append(word)
     lines = [_fitted(line, font, room) for line in lines if line]
     return [lines[0], _fitted(lines[1] + " …", font, room)] if len(lines) > 2 else lines
+
+
+def _printable(text: str) -> str:
+    return "".join(letter if letter.isprintable() else " " for letter in text)
 
 
 def _fitted(line: str, font: Font, room: int) -> str:

@@ -45,6 +45,29 @@ _KIND_SPEEDS = {
 }
 """Of what moves in its own way whatever the verb is: a car that 'crosses' does not walk."""
 _LOCOMOTION = ("walk", "run", "fly", "swim", "drive", "sail", "jump", "float")
+KNOWN_ACTIONS = (
+    *(
+        "walk",
+        "run",
+        "dance",
+        "jump",
+        "fly",
+        "swim",
+        "drive",
+        "sail",
+        "float",
+        "fall",
+        "rise",
+        "spin",
+        "gesture",
+        "sit",
+    ),
+    *("sleep", "stand", "burn"),
+)
+KNOWN_MOVES = (
+    *("pan left", "pan right", "tilt up", "tilt down", "dolly in", "dolly out", "zoom in", "zoom out", "tracking"),
+    *("handheld", "crane up", "crane down", "static"),
+)
 _WRAPS = (
     "car",
     "truck",

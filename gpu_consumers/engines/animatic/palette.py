@@ -23,8 +23,12 @@ def mix(a: Colour, b: Colour, share: float) -> Colour:
 
 def bytes_of(colour: Colour) -> tuple[int, int, int]:
     """As Pillow takes it."""
-    r, g, b = np.clip(colour, DARKEST, BRIGHTEST).round().astype(int).tolist()
-    return r, g, b
+    r, g, b = colour.tolist()
+    return _level(r), _level(g), _level(b)
+
+
+def _level(value: float) -> int:
+    return round(min(max(value, DARKEST), BRIGHTEST))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

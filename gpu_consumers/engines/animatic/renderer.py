@@ -125,8 +125,7 @@ def _built(stage: Stage) -> _World:
 
 
 def _images(latent: Field) -> tuple[Image.Image, ...]:
-    with np.errstate(invalid="ignore"):
-        fields = np.clip(np.nan_to_num(latent[:-1]) * 40 + 128, 0, 255).astype(np.uint8)
+    fields = np.clip(latent[:-1] * 40 + 128, 0, 255).astype(np.uint8)
     return tuple(Image.fromarray(field) for field in fields)
 
 

@@ -49,7 +49,11 @@ def air_of(stage: Stage) -> Air:
     palette = stage.palette
     if stage.backdrop.place != "space" and float(palette.horizon.mean() * palette.tint.mean()) > _BRIGHT:
         return Air(colour=palette.top * 0.12, table=gentle(9), under=vignette(stage))
-    return Air(colour=mix(palette.glow, palette.horizon, 0.3), table=gentle(6 if stage.backdrop.place == "space" else 12), under=None)
+    return Air(
+        colour=mix(palette.glow, palette.horizon, 0.3),
+        table=gentle(6 if stage.backdrop.place == "space" else 12),
+        under=None,
+    )
 
 
 def specks(

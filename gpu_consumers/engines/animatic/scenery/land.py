@@ -6,7 +6,7 @@ from gpu_consumers.engines.animatic.canvas import MARGIN, Ink, Stage
 from gpu_consumers.engines.animatic.moving import Veil, ramp
 from gpu_consumers.engines.animatic.paint import Paintable, Strip, ridge, strip_of
 from gpu_consumers.engines.animatic.palette import Colour, mix, rgb
-from gpu_consumers.engines.animatic.scenery.growth import at, cactus, grass, rock, round_tree, trunk
+from gpu_consumers.engines.animatic.scenery.growth import at, cactus, rock, round_tree, trunk
 from gpu_consumers.engines.animatic.scenery.ranges import HIDDEN, boulders, fringe, peaks, snowed, tree_line
 from gpu_consumers.engines.animatic.scenery.set import HORIZON, Scenery, marks, plain, shadow_side, sky
 
@@ -45,13 +45,13 @@ def forest(stage: Stage) -> Scenery:
     behind.append(_trunks(stage, "trunks", 0.72, spacing=0.46, width=0.055, haze=0.10))
     if "fog" not in stage.backdrop.weather:
         behind.append(Veil(colour=mix(palette.horizon, palette.glow, 0.3), table=ramp(0.34, 3.0, 58)))
-    front = Ink(stage, -MARGIN, _BOTTOM, palette.lit(rgb(20, 30, 22)))
-    grass(front, stage, "ferns", 1.06, 0.16, palette.lit(snowed(stage, rgb(30, 62, 34), 0.3)) * 0.7)
     dark = palette.lit(rgb(44, 36, 30)) * 0.5
+    front = Ink(stage, -MARGIN, _BOTTOM, dark)
     for x, r in stage.scattered("front", 1.15):
         if abs(x - stage.aspect / 2) > 0.35:  # not before the subject where the shot begins
             trunk(front, x, 0.09 + 0.05 * r, dark, mix(dark, palette.glow, 0.12))
-    return Scenery(behind=tuple(behind), before=(strip_of(front, 1.5),))
+    ferns = fringe(stage, snowed(stage, rgb(30, 62, 34), 0.3) * 0.7)
+    return Scenery(behind=tuple(behind), before=(ferns, strip_of(front, 1.5)))
 
 
 def desert(stage: Stage) -> Scenery:

@@ -103,7 +103,7 @@ def _tower(
     pane, gap = 0.011, 0.021
     lit = mix(palette.window, palette.horizon, haze * 0.8)
     dark = mix(wall * 0.74, palette.top, 0.2)
-    for row in range(int((bottom - top - 0.02) / gap)):
+    for row in range(int((min(bottom, _KERB) - top) / gap)):
         for column in range(int((right - left - 0.012) / gap)):
             x, y = left + 0.008 + column * gap, top + 0.014 + row * gap
             on = random.random() < palette.lights_on
