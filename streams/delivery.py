@@ -13,8 +13,9 @@ from streams.jobs import Rules, Step, failed, piece_current, plan_of, reopened, 
 from streams.requests import ask_assembly
 from streams.rework import reencoded, regenerated
 
-_MAX_WARNINGS = 8
-"""Kept of each piece and of the video; ClickHouse has all of them."""
+_MAX_WARNINGS = 3
+_MAX_DETAIL_CHARS = 100
+"""Of each piece and of the video: rows are small. ClickHouse has all of it."""
 
 
 def piece_checked(job: JobState, event: PieceChecked, now_us: int, rules: Rules) -> Step | None:
@@ -24,8 +25,7 @@ def piece_checked(job: JobState, event: PieceChecked, now_us: int, rules: Rules)
         return None
     match event.verdict:
         case Verdict.PASS:
-            warnings = event.findings[:_MAX_WARNINGS]
-            job = with_piece(job, index, checked=True, scores=event.scores, warnings=warnings)
+            job = with_piece(job, index, checked=True, scores=event.scores, warnings=_kept(event.findings))
             return assembled_when_checked(job, now_us)
         case Verdict.REENCODE if job.pieces[index].reencodes < rules.reencodes:
             return reencoded(job, index, now_us)
@@ -41,7 +41,7 @@ def video_checked(job: JobState, event: VideoChecked, now_us: int, rules: Rules)
     if not waiting or event.attempt != job.assembly.attempt or job.assembly.checked:
         return None
     if event.verdict is Verdict.PASS:
-        assembly = replace(job.assembly, checked=True, warnings=event.findings[:_MAX_WARNINGS])
+        assembly = replace(job.assembly, checked=True, warnings=_kept(event.findings))
         job = replace(job, assembly=assembly)
         return finished(job, now_us) if assembly.video else (job, ())
     if job.reworks >= rules.reworks:
@@ -59,6 +59,10 @@ def video_checked(job: JobState, event: VideoChecked, now_us: int, rules: Rules)
 
 def _piece_at(job: JobState, frame: int) -> int:
     return bisect_right([segment.start_frame for segment in plan_of(job).segments], frame) - 1
+
+
+def _kept(findings: tuple[Finding, ...]) -> tuple[Finding, ...]:
+    return tuple(replace(finding, detail=finding.detail[:_MAX_DETAIL_CHARS]) for finding in findings[:_MAX_WARNINGS])
 
 
 def _worst(verdict: Verdict, findings: tuple[Finding, ...]) -> Finding | None:

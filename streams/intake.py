@@ -27,8 +27,8 @@ from streams.storyboard import Storyboard, storyboard
 from streams.timeline import cut
 from streams.validation import refused
 
-MAX_SEGMENTS = 3000
-"""An hour at 24 fps with the animatic engine. The row of such a job is 3 MB."""
+MAX_SEGMENTS = 2000
+"""44 minutes at 24 fps with the animatic engine. The row of such a job has to fit into a record."""
 _MAX_LINT = 50
 """Remarks travel in every JobChanged."""
 _ASPECTS = (16 / 9, 9 / 16, 1.0)

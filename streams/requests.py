@@ -80,7 +80,7 @@ def _segment(job: JobState, index: int, now_us: int) -> SegmentRequested:
             frames=segment.frames,
             head_overlap=segment.head_overlap,
             tail_overlap=segment.tail_overlap,
-            shots=shots_of(plan, index),
+            shots=_shots(plan, index),
             negative=plan.negative,
             seed=plan.seed,
             latent_ref=tuple(present(s.latents) for s in job.segments[oldest:index]),
@@ -89,7 +89,7 @@ def _segment(job: JobState, index: int, now_us: int) -> SegmentRequested:
     )
 
 
-def shots_of(plan: Plan, index: int) -> tuple[PlannedShot, ...]:
+def _shots(plan: Plan, index: int) -> tuple[PlannedShot, ...]:
     """The shots that a segment shows, and the one that its first grows out of. The tail of a dissolve belongs to the old shot."""
     segment = plan.segments[index]
     end = segment.start_frame + segment.frames

@@ -27,17 +27,12 @@ class Span:
     """How its first segment meets the one before."""
 
 
-def frames_in(seconds: Fraction, fps: Fraction) -> int:
-    """The nearest whole number of frames; a half counts up."""
-    return int(seconds * fps + Fraction(1, 2))
-
-
 def shot_starts(seconds: Sequence[Fraction], fps: Fraction) -> tuple[int, ...]:
-    """First frame of each shot, and the end. Rounds the sum, not the shots, so that errors do not add up."""
+    """First frame of each shot, and the end: the nearest frame to the sum of the shots before, a half counts up."""
     starts, elapsed = [0], Fraction(0)
     for length in seconds:
         elapsed += length
-        starts.append(frames_in(elapsed, fps))
+        starts.append(int(elapsed * fps + Fraction(1, 2)))
     return tuple(starts)
 
 

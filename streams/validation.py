@@ -18,7 +18,8 @@ MAX_OPTIONS = 32
 MIN_S, MAX_S = 0.5, 3600.0
 MIN_SIDE, MAX_SIDE = 64, 16_384
 MAX_FPS = 120.0
-_MAX_INT = (1 << 63) - 1
+_MAX_SEED = (1 << 63) - 1
+_YEAR_2100_US = 4_102_444_800_000_000
 _JOB_ID = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,99}")
 _TENANT = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,63}")
 _OPTION = re.compile(r"[a-z][a-z0-9_]{0,63}")
@@ -46,8 +47,8 @@ def check_prompt(prompt: PromptSubmitted) -> None:
     if prompt.duration_s is not None:
         check_seconds("duration_s", prompt.duration_s)
     _check_seed("seed", prompt.seed)
-    if not 0 <= prompt.submitted_us <= _MAX_INT:
-        raise refused("submitted_us", "range", "not microseconds since 1970")
+    if not 0 <= prompt.submitted_us < _YEAR_2100_US:
+        raise refused("submitted_us", "range", "not microseconds since 1970, before the year 2100")
     for index, shot in enumerate(prompt.shots):
         _check_shot(f"shots[{index}]", shot)
 
@@ -124,8 +125,8 @@ def _check_text(field: str, text: str, most: int) -> None:
 
 
 def _check_seed(field: str, seed: int) -> None:
-    if not 0 <= seed <= _MAX_INT:
-        raise refused(field, "range", f"not from 0 to {_MAX_INT}")
+    if not 0 <= seed <= _MAX_SEED:
+        raise refused(field, "range", f"not from 0 to {_MAX_SEED}")
 
 
 def _list(names: Iterable[str]) -> str:

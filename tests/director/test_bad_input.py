@@ -65,6 +65,7 @@ REFUSED_PROMPTS: list[tuple[dict[str, Any], str, str]] = [
     ({"seed": -1}, "seed", "range"),
     ({"seed": 1 << 63}, "seed", "range"),
     ({"submitted_us": -1}, "submitted_us", "range"),
+    ({"submitted_us": 1 << 62}, "submitted_us", "range"),
     ({"shots": [{"prompt": ""}]}, "shots[0].prompt", "required"),
     ({"shots": [{"prompt": "a"}, {"prompt": "b\x07"}]}, "shots[1].prompt", "control_characters"),
     ({"shots": [{"prompt": "a", "camera": "x" * 201}]}, "shots[0].camera", "length"),

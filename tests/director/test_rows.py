@@ -1,9 +1,13 @@
 """Rows are written part by part, and come out as if they were written whole."""
 
+from dataclasses import replace
+
+from infra.bus.clients import MAX_RECORD_BYTES
 from schemas import records as r
 from schemas.codec import decode, encode
 from schemas.rows import RowEncoder
-from tests.director.builders import Line, generated, piece_checked, prompt, rejected, stitched
+from streams.intake import MAX_SEGMENTS
+from tests.director.builders import Line, finding, generated, piece_checked, prompt, rejected, stitched
 
 
 def lives() -> list[list[r.JobState]]:
@@ -39,3 +43,24 @@ def test_an_older_row_may_be_written_again_after_an_abort() -> None:
     for older, newer in zip(rows, rows[2:], strict=False):
         assert encoder.encode(newer) == encode(newer)
         assert encoder.encode(older) == encode(older)
+
+
+def test_the_row_of_the_longest_job_with_the_longest_names_fits_into_a_record() -> None:
+    line = Line()
+    line.send(
+        prompt(
+            job_id="j" * 100, duration_s=(MAX_SEGMENTS * 32 + 8) / 24, text="x" * 10_000, negative=("y" * 10_000,) * 9
+        )
+    )
+    request = generated(line.last(r.SegmentRequested))
+    long = replace(request.latents, uri="s3://" + "b" * 100 + "/jobs/" + "j" * 100 + "/segments/1999-1.safetensors")
+    remark = replace(finding(r.Verdict.PASS, frame=1 << 20), detail="d" * 1000)
+    line.send(replace(request, latents=long, frames=long))
+    piece = stitched(line.last(r.PieceRequested), video=long)
+    line.send(piece)
+    line.send(piece_checked(piece, findings=(remark,) * 20))
+    segments, pieces = line.job.segments, line.job.pieces
+    full = replace(line.job, segments=segments[:1] * len(segments), pieces=pieces[:1] * len(pieces))
+    assert len(segments) == MAX_SEGMENTS
+    assert full.pieces[0].warnings
+    assert len(encode(full)) < MAX_RECORD_BYTES

@@ -1,0 +1,107 @@
+"""Whatever is on its topics, the director decides: it refuses, drops or goes on, and never fails."""
+
+import json
+from typing import Any
+
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from schemas import records as r
+from schemas.codec import decode, encode
+from schemas.topics import Event
+from streams.decider import INPUTS
+from tests.director.builders import Line, answers, message, prompt, raw_message
+
+
+def _line() -> Line:
+    """A job in the middle: segments, pieces and verdicts are awaited."""
+    line = Line()
+    line.until(r.PieceRequested, prompt(), index=1)
+    return line
+
+
+LINE = _line()
+EVENTS: list[Event] = [
+    prompt(),
+    r.CancelRequested(job_id="harbour"),
+    r.RetryRequested(job_id="harbour"),
+    *(answer for event in LINE.said for answer in answers(event)),
+    *(answer for event in LINE.said for stitched in answers(event) for answer in answers(stitched)),
+]
+
+
+@st.composite
+def damaged(draw: st.DrawFn) -> tuple[str, bytes]:
+    """An event with a few bytes changed, cut off or added."""
+    event = draw(st.sampled_from(EVENTS))
+    data = bytearray(encode(event))
+    for position, byte in draw(st.lists(st.tuples(st.integers(0, len(data) - 1), st.integers(0, 255)), max_size=4)):
+        data[position] = byte
+    end = draw(st.sampled_from([None, None, None, -1, len(data) // 2]))
+    return event.topic, bytes(data[:end]) + draw(st.sampled_from([b"", b"", b"\0", b"xyz"]))
+
+
+numbers = st.integers() | st.floats() | st.sampled_from([0, 1, 24, 640, 1 << 31, 1 << 63, -1, 0.5, 1e-9, 1e300])
+anything = st.none() | st.booleans() | numbers | st.text()
+shots = st.lists(
+    st.fixed_dictionaries(
+        {"prompt": st.text() | anything},
+        optional={
+            "seconds": anything,
+            "camera": anything,
+            "transition": st.sampled_from([*r.Transition, ""]),
+            "seed": anything,
+        },
+    )
+    | anything,
+    max_size=4,
+)
+wishes = st.fixed_dictionaries(
+    {"job_id": st.just("harbour") | st.text() | anything},
+    optional={
+        "text": st.text() | anything,
+        "shots": shots | anything,
+        "negative": st.lists(st.text()) | anything,
+        "engine": st.just("animatic") | anything,
+        "engine_options": st.dictionaries(st.text(), st.text() | anything) | anything,
+        "tenant": anything,
+        **dict.fromkeys(("width", "height", "fps", "duration_s", "seed", "submitted_us"), numbers | anything),
+    },
+)
+
+
+@given(damaged())
+@settings(max_examples=300, deadline=None)
+def test_damaged_records_are_refused_dropped_or_taken(record: tuple[str, bytes]) -> None:
+    topic, value = record
+    decided(topic, value)
+
+
+@given(st.sampled_from(INPUTS), st.binary() | st.text().map(str.encode), st.binary())
+@settings(max_examples=100, deadline=None)
+def test_any_bytes_under_any_key_are_refused(topic: str, value: bytes, key: bytes) -> None:
+    for row in (LINE.job, None):
+        assert LINE.decider.decide(raw_message(topic, value, key=key), row, LINE.now_us).refused
+
+
+@given(wishes)
+@settings(max_examples=300, deadline=None)
+def test_any_json_is_refused_or_becomes_a_job(wish: dict[str, Any]) -> None:
+    value = json.dumps(wish).encode()
+    key = str(wish["job_id"]).encode(errors="replace")
+    decision = LINE.decider.decide(raw_message(r.PromptSubmitted.topic, value, key=key), None, LINE.now_us)
+    assert (decision.state is None) == (decision.refused is not None)
+    assert all(decode(encode(event)) for event in decision.events)
+
+
+def decided(topic: str, value: bytes) -> None:
+    for row in (LINE.job, None):
+        decision = LINE.decider.decide(raw_message(topic, value), row, LINE.now_us)
+        if decision.state:
+            assert decode(encode(decision.state)) == decision.state
+        assert all(decode(encode(event)) for event in decision.events)
+
+
+def test_the_records_that_get_damaged_are_good_ones() -> None:
+    for event in EVENTS:
+        assert not LINE.decider.decide(message(event), LINE.job, LINE.now_us).refused
