@@ -46,7 +46,7 @@ def piece_options(encode: Encode) -> dict[str, str]:
 
 
 class Encoder(AbstractContextManager["Encoder"]):
-    """One MP4 file. One thread, so the same pictures give the same bytes on any machine."""
+    """One MP4 file. One thread: the bytes do not depend on the number of cores."""
 
     def __init__(self, path: Path, size: VideoFormat, options: dict[str, str], now_us: Callable[[], int]) -> None:
         self._clock = clock_of(size)

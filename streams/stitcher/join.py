@@ -43,17 +43,16 @@ def continue_shot(previous: Placed, new: Segment, overlap: int, tail: int, limit
             "the segment before ends before the seam", Seam(kind=SeamKind.CONTINUOUS, overlap_frames=overlap)
         )
     near, reach = limits.neighbourhood_frames, 2 * limits.offset_frames + 1
-    frames_before = previous.segment.read(previous.origin - near, len(previous.segment))
-    frames_after = new.read(0, overlap + max(near, reach))
-    before, after = proxies(frames_before), proxies(frames_after)
+    before = proxies(previous.segment.each(previous.origin - near, len(previous.segment)))
+    after = proxies(new.each(0, overlap + max(near, reach)))
     seam = Seam(kind=SeamKind.CONTINUOUS, overlap_frames=overlap)
     correction, blend = replace(previous.correction, offset_frames=0), NOTHING
     if overlap:
         both = Overlap(
-            before=frames_before[-overlap:],
-            after=frames_after,
+            before=previous.segment.read(previous.origin, len(previous.segment)),
+            after=new.read(0, overlap + reach),
             small_before=before.part(slice(-overlap, None)),
-            small_after=after,
+            small_after=after.part(slice(overlap + reach)),
         )
         correction, seam = align(both, previous.correction, seam, limits)
     placed = Placed(segment=new, origin=0, correction=correction)

@@ -1,12 +1,13 @@
 """Small pictures to measure on: block means, at most 480 on the longer side. Frames to measure cost a millisecond, not ten."""
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from streams.stitcher.picture import LUMA
+from streams.stitcher.picture import LUMA, Frame
 
 _LONGER_SIDE = 480
 _CLIPPED = 4
@@ -33,11 +34,14 @@ class Proxies:
         return Proxies(factor=self.factor, rgb=self.rgb[frames], luma=self.luma[frames])
 
 
-def proxies(frames: NDArray[np.uint8]) -> Proxies:
-    """Of frames [T, H, W, 3] uint8 RGB."""
-    _, height, width, _ = frames.shape
-    factor = -(-max(height, width) // _LONGER_SIDE)
-    rgb = np.stack([_blocks(frame, factor, np.add, np.uint16) for frame in frames]) * np.float32(1 / factor**2)
+def proxies(frames: Iterable[Frame]) -> Proxies:
+    """Of at least one frame [H, W, 3] uint8 RGB; one at a time is in memory."""
+    factor, small = 1, list[NDArray[np.uint16]]()
+    for frame in frames:
+        factor = -(-max(frame.shape) // _LONGER_SIDE)
+        small.append(_blocks(frame, factor, np.add, np.uint16))
+    rgb = np.stack(small).astype(np.float32)
+    rgb /= factor**2
     return Proxies(factor=factor, rgb=rgb, luma=rgb @ LUMA)
 
 

@@ -1,5 +1,6 @@
 """The stored frames of a segment, read as far as they are needed, and where they are on the timeline."""
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -11,7 +12,7 @@ from safetensors import SafetensorError, safe_open
 from infra.objects import BlobError, Objects
 from schemas.errors import BadInputError
 from schemas.records import Blob, Correction, VideoFormat
-from streams.stitcher.picture import Picture, render
+from streams.stitcher.picture import Frame, Picture, render
 
 
 class Segment:
@@ -30,6 +31,10 @@ class Segment:
     def read(self, start: int, stop: int) -> NDArray[np.uint8]:
         """Frames [start, stop), cut to those that exist."""
         return self._frames[max(0, start) : max(0, min(stop, len(self)))]
+
+    def each(self, start: int, stop: int) -> Iterator[Frame]:
+        """The same, one after the other."""
+        return (self._frames[i : i + 1][0] for i in range(max(0, start), min(stop, len(self))))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -61,7 +61,7 @@ class Stitch:
                 log.info("%s piece %s rejected: %s", request.job_id, request.piece, rejection.reason)
                 return self._rejected(request, rejection)
             piece = make_piece(request, join, inputs.previous, folder, self._now_us)
-            log.info("%s piece %s stitched: %s", request.job_id, request.piece, join.seam)
+            log.info("%s piece %s stitched, score %.2f", request.job_id, request.piece, join.seam.score)
             return self._stored(request, join, piece, started_us)
 
     def _rejected(self, request: PieceRequested, rejection: SeamError) -> SeamRejected:

@@ -50,7 +50,7 @@ def shot(start: int, frames: int, drift: Drift = NO_DRIFT, *, width: int = 640, 
     clip = _clip(width, height)
     turn = 2 * (len(clip) - 1)
     places = [(start + drift.offset_frames + i) % turn for i in range(frames)]
-    pictures = [_moved(clip[min(p, turn - p)], drift) for p in places]
+    pictures = [drifted(clip[min(p, turn - p)], drift) for p in places]
     return np.stack(pictures)[:, _MARGIN:-_MARGIN, _MARGIN:-_MARGIN]
 
 
@@ -59,8 +59,8 @@ def segment(index: int, frames: int, drift: Drift = NO_DRIFT, *, width: int = 64
     return shot(index * (frames - OVERLAP), frames, drift, width=width, height=height)
 
 
-def _moved(frame: Frames, drift: Drift) -> Frames:
-    """Moved by a phase ramp: no interpolation filter, so the truth is exact."""
+def drifted(frame: Frames, drift: Drift) -> Frames:
+    """One frame, moved by a phase ramp: no interpolation filter, so the truth is exact."""
     values = frame.astype(np.float32)
     if drift.x_px or drift.y_px:
         height, width, _ = frame.shape

@@ -7,7 +7,7 @@ from PIL import Image, ImageDraw
 from schemas.records import Correction
 from streams.stitcher.alignment import SeamError
 from streams.stitcher.picture import render, rounded
-from tests.stitcher.clips import NO_DRIFT, OVERLAP, Drift, Frames, segment, shot
+from tests.stitcher.clips import NO_DRIFT, OVERLAP, Drift, Frames, drifted, segment, shot
 from tests.stitcher.joins import assert_measured, assert_undone, join, placed
 
 SMALL = {"width": 256, "height": 144}
@@ -112,13 +112,12 @@ def still(frames: int, drift: Drift = NO_DRIFT) -> Frames:
 
 def timecoded(start: int, frames: int, drift: Drift = NO_DRIFT) -> Frames:
     """The same, but for a running timecode in the corner."""
-    pictures: list[Image.Image] = []
+    pictures: list[Frames] = []
     for number in range(start + drift.offset_frames, start + drift.offset_frames + frames):
         picture = Image.fromarray(still(1)[0])
         ImageDraw.Draw(picture).text((180, 126), f"00:{number // 24:02}:{number % 24:02}", fill=(255, 255, 255))
-        pictures.append(picture)
-    values = np.stack([np.asarray(picture) for picture in pictures])
-    return np.clip(np.rint(values * np.array(drift.gain)), 0, 255).astype(np.uint8)
+        pictures.append(drifted(np.asarray(picture), drift))
+    return np.stack(pictures)
 
 
 def test_where_nothing_moves_there_is_no_offset() -> None:
@@ -128,9 +127,9 @@ def test_where_nothing_moves_there_is_no_offset() -> None:
     assert_measured(joined.seam, drift)
 
 
-@pytest.mark.parametrize("offset", [-3, 0, 2])
-def test_a_timecode_tells_the_offset_where_nothing_else_moves(offset: int) -> None:
-    drift = Drift(offset_frames=offset, gain=(1.04, 1.04, 1.04))
+@pytest.mark.parametrize(("offset", "x_px"), [(0, 0.0), (-3, 0.0), (2, 0.6)])
+def test_a_timecode_tells_the_offset_where_nothing_else_moves(offset: int, x_px: float) -> None:
+    drift = Drift(offset_frames=offset, x_px=x_px, gain=(1.04, 1.04, 1.04))
     after = timecoded(FRAMES - OVERLAP, FRAMES, drift)
     assert join(timecoded(0, FRAMES), after).seam.offset_frames == offset
 
