@@ -8,13 +8,15 @@ from infra.bus.message import Partition
 from infra.bus.outputs import Cause, Output, outputs_of
 from infra.bus.rows import Rows
 from schemas.records import JobState
+from schemas.rows import RowEncoder
 
 
 class Batch:
     """Changes on top of `rows`, which stay as they are until `apply`."""
 
-    def __init__(self, rows: Mapping[int, Rows]) -> None:
+    def __init__(self, rows: Mapping[int, Rows], encoder: RowEncoder) -> None:
         self._rows = rows
+        self._encoder = encoder
         self._changed: dict[tuple[int, str], tuple[JobState, Cause]] = {}
         self.outputs: list[Output] = []
         self.offsets: dict[Partition, int] = {}
@@ -36,7 +38,7 @@ class Batch:
         return self.outputs + [
             replace(output, partition=partition)
             for (partition, _), (state, cause) in self._changed.items()
-            for output in outputs_of([state], replace(cause, id=f"{cause.id}/row"))
+            for output in outputs_of([state], replace(cause, id=f"{cause.id}/row"), self._encoder.encode)
         ]
 
     def apply(self) -> None:

@@ -4,7 +4,7 @@ import logging
 from dataclasses import dataclass
 from typing import Any
 
-from confluent_kafka import Consumer, Producer
+from confluent_kafka import Consumer, KafkaError, Producer
 from confluent_kafka.admin import AdminClient
 
 from infra.settings import Settings
@@ -17,7 +17,6 @@ TRANSACTION_TIMEOUT_MS = 15_000
 
 Config = dict[str, Any]
 log = logging.getLogger(__name__)
-_librdkafka = logging.getLogger("librdkafka")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -66,21 +65,21 @@ def transactional_producer(settings: Settings, member: Member) -> Producer:
     """The producer of a slot: a new one of the same name fences the old one and settles its transaction."""
     config = _producing(settings, member.name)
     config |= {"transactional.id": member.name, "transaction.timeout.ms": TRANSACTION_TIMEOUT_MS}
-    return Producer(config, logger=_librdkafka)
+    return Producer(config, logger=_ClientLog())
 
 
 def plain_producer(settings: Settings, client: str) -> Producer:
     """An idempotent producer, for programs that only write."""
-    return Producer(_producing(settings, client), logger=_librdkafka)
+    return Producer(_producing(settings, client), logger=_ClientLog())
 
 
 def admin(settings: Settings) -> AdminClient:
     """For topics and offsets."""
-    return AdminClient(_connecting(settings, "longtake.admin"), logger=_librdkafka)
+    return AdminClient(_connecting(settings, "longtake.admin"), logger=_ClientLog())
 
 
 def _consumer(config: Config) -> Consumer:
-    return Consumer(config, logger=_librdkafka)
+    return Consumer(config, logger=_ClientLog())
 
 
 def _connecting(settings: Settings, client: str) -> Config:
@@ -93,6 +92,9 @@ def _connecting(settings: Settings, client: str) -> Config:
         "retry.backoff.ms": 5,
         # The default of 10 s adds up with a broker's restart to more than a session.
         "reconnect.backoff.max.ms": 1000,
+        # With the default, `rebootstrap`, librdkafka 2.16 keeps asking a group coordinator it has forgotten: after a
+        # broker's restart `send_offsets_to_transaction` never returns.
+        "metadata.recovery.strategy": "none",
     }
 
 
@@ -132,5 +134,15 @@ def _producing(settings: Settings, client: str) -> Config:
     }
 
 
-def _log_error(error: object) -> None:
-    log.warning("Kafka client: %s", error)
+class _ClientLog:
+    """librdkafka's own log. A broker that is away makes ten lines a second: `_log_error` says it once."""
+
+    def log(self, level: int, text: str, facility: str, *rest: str) -> None:
+        log.log(logging.DEBUG if facility == "FAIL" else level, text, facility, *rest)
+
+
+def _log_error(error: KafkaError) -> None:
+    if error.code() == error._ALL_BROKERS_DOWN:  # pyright: ignore[reportPrivateUsage] (its public name)
+        log.warning("no broker answers: %s", error.str())
+    else:
+        log.debug("%s [%s]", error.str(), error.name())

@@ -47,7 +47,7 @@ class Membership:
         """The next record of a partition that is not paused: one turn of the loop. Raises: FatalClientError, BusError."""
         self._watchdog.beat()
         record = self._consumer.poll(timeout_s)
-        got = received(record) if record else None
+        got = None if record is None else received(record)
         self.group = self._consumer.consumer_group_metadata()
         self._progress.look(self.assigned - self.paused)
         if got is None:

@@ -1,13 +1,15 @@
 """What is produced: events with their headers, ready for a transaction."""
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
+from typing import TypeVar
 
 from infra.bus.message import Message
 from schemas.codec import encode
 from schemas.headers import RawHeaders, event_headers, traceparent_of
 from schemas.topics import Event, key_of
 
+E = TypeVar("E", bound=Event)
 BY_KEY = -1
 """The partitioner decides."""
 
@@ -39,13 +41,13 @@ def caused_by(message: Message, source: str, time_us: int) -> Cause:
     return Cause(id=message.id, traceparent=traceparent, source=source, time_us=time_us)
 
 
-def outputs_of(events: Iterable[Event], cause: Cause) -> list[Output]:
+def outputs_of(events: Iterable[E], cause: Cause, to_bytes: Callable[[E], bytes] = encode) -> list[Output]:
     """The records of `events`, in order."""
-    return [_output(event, f"{cause.id}/{index}", cause) for index, event in enumerate(events)]
+    return [_output(event, to_bytes(event), f"{cause.id}/{index}", cause) for index, event in enumerate(events)]
 
 
-def _output(event: Event, event_id: str, cause: Cause) -> Output:
+def _output(event: Event, value: bytes, event_id: str, cause: Cause) -> Output:
     headers = event_headers(
         event, event_id=event_id, traceparent=cause.traceparent, source=cause.source, time_us=cause.time_us
     )
-    return Output(topic=event.topic, key=key_of(event).encode(), value=encode(event), headers=headers)
+    return Output(topic=event.topic, key=key_of(event).encode(), value=value, headers=headers)

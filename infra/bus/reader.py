@@ -5,7 +5,7 @@ from collections.abc import Iterable, Iterator
 from types import TracebackType
 from typing import Self
 
-from confluent_kafka import OFFSET_BEGINNING, Consumer, TopicPartition
+from confluent_kafka import Consumer, TopicPartition
 
 from infra.bus import clients
 from infra.bus.message import Message, Partition
@@ -32,7 +32,8 @@ class Reader:
     @classmethod
     def from_beginning(cls, settings: Settings, topics: Iterable[str]) -> Self:
         """All that the topics still hold. Raises: TopicsError."""
-        return cls(_consumer(settings), dict.fromkeys(_partitions(settings, topics), OFFSET_BEGINNING))
+        # A number: librdkafka looks OFFSET_BEGINNING up half a second later. Where 0 is gone, it starts at the earliest.
+        return cls(_consumer(settings), dict.fromkeys(_partitions(settings, topics), 0))
 
     @classmethod
     def from_now(cls, settings: Settings, topics: Iterable[str]) -> Self:
@@ -47,7 +48,7 @@ class Reader:
     def poll(self, timeout_s: float) -> Message | None:
         """The next record, or None: nothing came in time. Raises: BusError."""
         record = self._consumer.poll(timeout_s)
-        got = received(record) if record else None
+        got = None if record is None else received(record)
         if isinstance(got, End):
             self._open.discard(got.place)
             return None

@@ -63,7 +63,7 @@ class RowReader:
         while missing:
             self._watchdog.beat()
             record = self._consumer.poll(_TURN_S)
-            if record:
+            if record is not None:
                 moved = time.monotonic()
                 got = received(record)
                 if isinstance(got, Message):

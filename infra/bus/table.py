@@ -26,6 +26,7 @@ from infra.bus.transaction import Transactions
 from infra.bus.watchdog import Watchdog
 from infra.settings import Settings
 from schemas.records import JobState
+from schemas.rows import RowEncoder
 
 BATCH = 100
 _IDLE_S = 0.2
@@ -38,8 +39,8 @@ def run_table(settings: Settings, member: Member, decider: Decider, stop: thread
 
     Raises: BusError, or what the decider raised. Either way nothing is lost: end the process and start it again.
     """
+    partitions = _partitions(settings, member)
     with Watchdog(member.name, settings.watchdog_s) as watchdog:
-        partitions = _partitions(settings, member)
         transactions = Transactions(clients.transactional_producer(settings, member), settings.watchdog_s * 2 / 3)
         membership = Membership(clients.table_consumer(settings, member), ProgressWatch(settings), watchdog)
         reader = RowReader(settings, member.name, watchdog)
@@ -73,6 +74,7 @@ class _Table:
         self._reader = reader
         self._partitions = partitions
         self._cap = DeadLetterCap()
+        self._encoder = RowEncoder()
         self._polled: list[Message] = []
         self._rows: dict[int, Rows] = {}
         self._positions: dict[Partition, int] = {}
@@ -95,7 +97,7 @@ class _Table:
         for partition, rows in self._rows.items():
             decisions = self._decider.scan(rows.values(), now_us)
             for start in range(0, len(decisions), BATCH):
-                batch = Batch(self._rows)
+                batch = Batch(self._rows, self._encoder)
                 # Offsets that are committed already: with them the broker refuses a member that lost the partition.
                 batch.offsets = {place: offset for place, offset in self._positions.items() if place[1] == partition}
                 for decision in decisions[start : start + BATCH]:
@@ -114,7 +116,7 @@ class _Table:
 
     def _decide(self) -> None:
         now_us = time.time_ns() // 1000
-        batch = Batch(self._rows)
+        batch = Batch(self._rows, self._encoder)
         for message in self._polled:
             batch.offsets[message.place] = message.offset + 1
             home = murmur2(message.key, self._partitions) if message.key else message.partition
@@ -153,6 +155,7 @@ class _Table:
         for place in places:
             self._rows.pop(place[1], None)
             self._positions.pop(place, None)
+        self._encoder = RowEncoder()
 
     def _scanned(self, state: JobState, now_us: int) -> Cause:
         cause_id = f"scan/{state.job_id}/{now_us}"

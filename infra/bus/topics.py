@@ -13,7 +13,7 @@ from infra.bus.errors import TopicsError
 from infra.settings import Settings
 from schemas.topics import DEAD_LETTERS, TOPICS, Topic
 
-_WAIT_S = 30.0
+_WAIT_S = 10.0
 _POLL_S = 0.02
 _DAY_MS = 24 * 3600 * 1000
 _COMPACTED = {

@@ -45,7 +45,7 @@ class Transactions:
             self._step("begin_transaction", lambda _: self._producer.begin_transaction())
             for output in outputs:
                 self._step(f"produce to {output.topic}", lambda _, output=output: self._produce(output))
-            self._producer.flush(self._left_s())
+            self._step("flush", self._flush)
             self._step("send_offsets", lambda s: self._producer.send_offsets_to_transaction(positions, group, s))
             self._step("commit_transaction", self._producer.commit_transaction)
         except _MustAbortError as error:
@@ -58,6 +58,11 @@ class Transactions:
 
     def _produce(self, output: Output) -> None:
         self._producer.produce(output.topic, output.value, output.key, output.partition, headers=list(output.headers))
+
+    def _flush(self, timeout_s: float) -> None:
+        left = self._producer.flush(timeout_s)
+        if left:
+            raise TransactionError(f"flush: the broker did not take {left} records in {self._limit_s:.0f} s")
 
     def _abort(self, cause: "_MustAbortError") -> None:
         self._settle("abort_transaction", self._producer.abort_transaction)

@@ -1,0 +1,308 @@
+"""A line in small for tests on the real broker: questions, a worker and a director that answer, processes that can be killed."""
+
+import logging
+import multiprocessing
+import os
+import signal
+import threading
+import time
+from collections.abc import Callable, Generator, Iterable, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
+from multiprocessing.process import BaseProcess
+from typing import Any
+
+from confluent_kafka import Consumer, KafkaException, Producer, TopicPartition, murmur2
+
+from infra.bus import clients
+from infra.bus.clients import Member
+from infra.bus.decision import Decision
+from infra.bus.message import Message
+from infra.bus.process import run_process, stop_on_signals
+from infra.bus.reader import Reader, event_of
+from infra.bus.requests import event_in
+from infra.bus.table import run_table
+from infra.bus.work import Handler, ThreadWork
+from infra.bus.worker import run_worker
+from infra.bus.writer import Writer
+from infra.settings import Settings
+from schemas.headers import trace_root, traceparent_of
+from schemas.records import AssemblyState, FailureKind, JobState, PromptRefused, SegmentFailed, Stage
+
+ASKED = SegmentFailed.topic
+ANSWERED = PromptRefused.topic
+WORKER = Member(role="test-worker", topics=(ASKED,))
+TABLE = Member(role="test-table", topics=(ASKED,))
+STEPS = ("before_begin", "begun", "produced", "flushed", "offsets_sent", "committing", "committed")
+SESSION_MS = 6000
+"""The shortest that a broker allows."""
+Question = tuple[str, int]
+"""Job and number."""
+
+
+def question(job_id: str, number: int, **fields: Any) -> SegmentFailed:
+    defaults: dict[str, Any] = {
+        "job_id": job_id,
+        "segment": number,
+        "attempt": 1,
+        "request_hash": "",
+        "kind": FailureKind.CRASHED,
+        "reason": "",
+        "retryable": True,
+        "engine": "animatic",
+        "engine_version": "1",
+        "failed_us": 0,
+        "worker": "",
+    }
+    return SegmentFailed(**(defaults | fields))
+
+
+def answer(job_id: str, number: int, message: str = "", by: Member = WORKER) -> PromptRefused:
+    return PromptRefused(job_id=job_id, field=str(number), rule=by.role, message=message, content_hash="", refused_us=0)
+
+
+def reply(message: Message) -> list[PromptRefused]:
+    """The handler of the worker: one answer to a question."""
+    asked = event_in(message, SegmentFailed)
+    return [answer(asked.job_id, asked.segment)]
+
+
+def row(job_id: str, **fields: Any) -> JobState:
+    defaults: dict[str, Any] = {
+        "job_id": job_id,
+        "tenant": "",
+        "content_hash": "",
+        "traceparent": trace_root(job_id),
+        "stage": Stage.GENERATING,
+        "reason": "",
+        "plan": None,
+        "segments": (),
+        "pieces": (),
+        "assembly": AssemblyState(),
+        "engine_version": "",
+        "reworks": 0,
+        "attempts": 0,
+        "submitted_us": 0,
+        "changed_us": 0,
+        "rescanned_us": 0,
+    }
+    return JobState(**(defaults | fields))
+
+
+class Counter:
+    """The decider of the table: counts the questions of a job and answers with the count."""
+
+    def decide(self, message: Message, state: JobState | None, now_us: int) -> Decision:
+        before = state or row(message.job_id, traceparent=traceparent_of(message.headers, otherwise=message.job_id))
+        after = replace(before, attempts=before.attempts + 1)
+        return Decision(state=after, events=(answer(message.job_id, after.attempts, by=TABLE),))
+
+    def scan(self, states: Iterable[JobState], now_us: int) -> list[Decision]:
+        return []
+
+
+# --- asking and looking ------------------------------------------------------------------------------------------------
+
+
+def ask(settings: Settings, questions: Iterable[Question]) -> None:
+    with Writer(settings) as writer:
+        for job_id, number in questions:
+            writer.publish([question(job_id, number)], trace_root(job_id))
+
+
+def questions(jobs: Sequence[str], numbers: Iterable[int]) -> list[Question]:
+    return [(job, number) for number in numbers for job in jobs]
+
+
+def jobs_by_partition(settings: Settings) -> list[str]:
+    """One job for each partition, in order."""
+    found: dict[int, str] = {}
+    for number in range(1000):
+        found.setdefault(murmur2(f"job-{number}".encode(), settings.partitions), f"job-{number}")
+    return [found[partition] for partition in range(settings.partitions)]
+
+
+def messages(settings: Settings, topic: str) -> list[Message]:
+    """All committed records of a topic."""
+    with Reader.from_beginning(settings, [topic]) as reader:
+        return list(reader.to_end())
+
+
+def answers(settings: Settings, by: Member = WORKER) -> list[Question]:
+    """All committed answers of a group, each as often as it is there; in order within a job."""
+    events = [event_of(message) for message in messages(settings, ANSWERED)]
+    refusals = [event for event in events if isinstance(event, PromptRefused) and event.rule == by.role]
+    return [(event.job_id, int(event.field)) for event in refusals]
+
+
+def rows(settings: Settings) -> dict[str, int]:
+    """The table as a reader of its topic sees it: the count of each job."""
+    events = [event_of(message) for message in messages(settings, JobState.topic)]
+    return {event.job_id: event.attempts for event in events if isinstance(event, JobState)}
+
+
+def all_read(settings: Settings, member: Member) -> bool:
+    """Whether the group has committed every question there is."""
+    consumer = Consumer({"bootstrap.servers": settings.kafka, "group.id": member.group})
+    try:
+        places = [TopicPartition(ASKED, partition) for partition in range(settings.partitions)]
+        committed = {p.partition: max(0, p.offset) for p in consumer.committed(places, 10)}
+        ends = {p.partition: consumer.get_watermark_offsets(p, 10)[1] for p in places}
+    except KafkaException:
+        return False
+    finally:
+        consumer.close()
+    return committed == ends
+
+
+def eventually(true: Callable[[], bool], what: str, timeout_s: float = 40.0) -> None:
+    """Wait for a condition. Fails with `what` that did not happen."""
+    deadline = time.monotonic() + timeout_s
+    while not true():
+        assert time.monotonic() < deadline, f"not in {timeout_s:.0f} s: {what}"
+        time.sleep(0.05)
+
+
+# --- in threads --------------------------------------------------------------------------------------------------------
+
+
+@contextmanager
+def in_thread(run: Callable[[threading.Event], None]) -> Generator[threading.Thread]:
+    """A loop in a thread, stopped at the end; what it raised is raised."""
+    stop = threading.Event()
+    raised: list[BaseException] = []
+
+    def body() -> None:
+        try:
+            run(stop)
+        except BaseException as error:  # noqa: BLE001 (handed to the test's thread)
+            raised.append(error)
+
+    thread = threading.Thread(target=body)
+    thread.start()
+    try:
+        yield thread
+    finally:
+        stop.set()
+        thread.join()
+        if raised:
+            raise raised[0]
+
+
+def worker(settings: Settings, handler: Handler = reply, member: Member = WORKER) -> Any:
+    return in_thread(lambda stop: run_worker(settings, member, ThreadWork(handler, 8), stop))
+
+
+def table(settings: Settings, decider: Any = None, member: Member = TABLE) -> Any:
+    return in_thread(lambda stop: run_table(settings, member, decider or Counter(), stop))
+
+
+# --- in processes ------------------------------------------------------------------------------------------------------
+
+_context = multiprocessing.get_context("forkserver")
+_context.set_forkserver_preload(["tests.bus.line"])
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Accident:
+    """What happens to a process at a step of its first transaction."""
+
+    step: str
+    signal: int = signal.SIGKILL
+
+
+@contextmanager
+def worker_process(settings: Settings, accident: Accident | None = None, member: Member = WORKER) -> Any:
+    with in_process(_serve_worker, settings, member, accident) as process:
+        yield process
+
+
+@contextmanager
+def table_process(settings: Settings, accident: Accident | None = None, member: Member = TABLE) -> Any:
+    with in_process(_serve_table, settings, member, accident) as process:
+        yield process
+
+
+@contextmanager
+def in_process(target: Callable[..., None], *args: Any) -> Generator[BaseProcess]:
+    """A function in a process of its own, killed at the end."""
+    process = _context.Process(target=target, args=args, daemon=True)
+    process.start()
+    try:
+        yield process
+    finally:
+        process.kill()
+        process.join()
+
+
+def _serve_worker(settings: Settings, member: Member, accident: Accident | None) -> None:
+    _prepare(accident)
+    work = ThreadWork(reply, settings.slots)
+    run_process(lambda: run_worker(settings, member, work, stop_on_signals()))
+
+
+def _serve_table(settings: Settings, member: Member, accident: Accident | None) -> None:
+    _prepare(accident)
+    run_process(lambda: run_table(settings, member, Counter(), stop_on_signals()))
+
+
+def _prepare(accident: Accident | None) -> None:
+    logging.basicConfig(level=logging.INFO, format="%(asctime)s %(process)d %(levelname)s %(name)s %(message)s")
+    threading.Thread(target=_end_with, args=(os.getppid(),), daemon=True).start()
+    original = clients.transactional_producer
+    if accident:
+
+        def fatal_producer(settings: Settings, member: Member) -> Producer:
+            return FatalProducer(original(settings, member), accident)
+
+        clients.transactional_producer = fatal_producer
+
+
+def _end_with(parent: int) -> None:
+    """A killed test run leaves no process behind."""
+    while os.getppid() == parent:
+        time.sleep(0.5)
+    os._exit(1)
+
+
+class FatalProducer:
+    """A producer whose process has an accident in the middle of a transaction."""
+
+    def __init__(self, producer: Producer, accident: Accident) -> None:
+        self._producer = producer
+        self._accident = accident
+        self._happened = False
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._producer, name)
+
+    def begin_transaction(self) -> None:
+        self._at("before_begin")
+        self._producer.begin_transaction()
+        self._at("begun")
+
+    def produce(self, *args: Any, **kwargs: Any) -> None:
+        self._producer.produce(*args, **kwargs)
+        self._at("produced")
+
+    def flush(self, *args: Any) -> None:
+        self._producer.flush(*args)
+        self._at("flushed")
+
+    def send_offsets_to_transaction(self, *args: Any) -> None:
+        self._producer.send_offsets_to_transaction(*args)
+        self._at("offsets_sent")
+
+    def commit_transaction(self, *args: Any) -> None:
+        if self._accident.step == "committing":
+            try:
+                self._producer.commit_transaction(0)
+            except KafkaException:
+                self._at("committing")
+        self._producer.commit_transaction(*args)
+        self._at("committed")
+
+    def _at(self, step: str) -> None:
+        if step == self._accident.step and not self._happened:
+            self._happened = True
+            os.kill(os.getpid(), self._accident.signal)

@@ -1,0 +1,86 @@
+"""Work that is done once, however often it is asked for."""
+
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from infra.bus.message import Message
+from infra.bus.requests import event_in, remembered, request_in
+from infra.objects import Objects
+from schemas.codec import encode, sealed
+from schemas.errors import BadInputError
+from schemas.records import AssemblyRequested, PromptRefused, SegmentFailed, VideoFormat
+from schemas.topics import Event
+from tests.bus.line import answer
+
+
+def request(**fields: Any) -> AssemblyRequested:
+    defaults: dict[str, Any] = {
+        "job_id": "boat",
+        "attempt": 1,
+        "request_hash": "",
+        "format": VideoFormat(width=640, height=360, fps_num=24, fps_den=1),
+        "frames": 24,
+        "pieces": (),
+        "requested_us": 5,
+    }
+    return sealed(AssemblyRequested(**(defaults | fields)))
+
+
+def message(event: Event, key: bytes = b"boat") -> Message:
+    return Message(topic=event.topic, partition=0, offset=0, key=key, value=encode(event), headers=(), timestamp_us=0)
+
+
+class Work:
+    """Counts how often it is done."""
+
+    def __init__(self) -> None:
+        self.done = 0
+
+    def __call__(self, asked: AssemblyRequested) -> PromptRefused:
+        self.done += 1
+        return answer(asked.job_id, self.done)
+
+
+def test_the_same_request_is_done_once_also_by_another_worker(tmp_path: Path) -> None:
+    work = Work()
+    for sent_us in (5, 6):
+        handler = remembered(Objects((tmp_path / "objects").as_uri()), AssemblyRequested, work)
+        assert list(handler(message(request(requested_us=sent_us)))) == [answer("boat", 1)]
+    assert work.done == 1
+
+
+def test_another_attempt_is_done_anew(tmp_path: Path) -> None:
+    work = Work()
+    handler = remembered(Objects((tmp_path / "objects").as_uri()), AssemblyRequested, work)
+    for attempt in (1, 2):
+        handler(message(request(attempt=attempt)))
+    assert work.done == 2
+
+
+def test_work_that_failed_is_not_remembered(tmp_path: Path) -> None:
+    def broken(_: AssemblyRequested) -> PromptRefused:
+        raise ZeroDivisionError
+
+    objects = Objects((tmp_path / "objects").as_uri())
+    with pytest.raises(ZeroDivisionError):
+        remembered(objects, AssemblyRequested, broken)(message(request()))
+    assert list(remembered(objects, AssemblyRequested, Work())(message(request()))) == [answer("boat", 1)]
+
+
+@pytest.mark.parametrize("forged", ["../../etc/passwd", "", request(frames=25).request_hash])
+def test_a_request_under_a_hash_that_is_not_its_own_is_refused(forged: str) -> None:
+    with pytest.raises(BadInputError, match="request_hash"):
+        request_in(message(replace(request(), request_hash=forged)), AssemblyRequested)
+
+
+def test_a_record_under_another_key_is_refused() -> None:
+    with pytest.raises(BadInputError, match="key"):
+        request_in(message(request(), key=b"train"), AssemblyRequested)
+
+
+def test_a_record_of_another_kind_is_refused() -> None:
+    with pytest.raises(BadInputError, match="a AssemblyRequested where a SegmentFailed belongs"):
+        event_in(message(request()), SegmentFailed)
