@@ -4,7 +4,7 @@ What it decides is in `decider.py` and the modules that one names; the loop is `
 """
 
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from itertools import chain
 
 from infra.bus.clients import Member
@@ -25,15 +25,17 @@ def run(settings: Settings, slot: int) -> None:
     run_table(settings, member, JobDecider(rules=rules, instruct=instruct_shots), stop)
 
 
-def instruct_shots(shots: Sequence[Shot], negative: Sequence[str]) -> tuple[tuple[Instruction, ...], tuple[Lint, ...]]:
+def instruct_shots(
+    shots: Sequence[Shot], negative: Sequence[str], clock: Callable[[], float] = time.monotonic
+) -> tuple[tuple[Instruction, ...], tuple[Lint, ...]]:
     """All shots parsed within one deadline: what is left of it goes to the next shot."""
-    end = time.monotonic() + PARSE_DEADLINE_S
+    end = clock() + PARSE_DEADLINE_S
     parsed = [
         parse_with_deadline(
             shot.prompt,
             shot.camera,
-            clock=time.monotonic,
-            deadline_s=max(0.0, end - time.monotonic()),
+            clock=clock,
+            deadline_s=max(0.0, end - clock()),
             shot=index,
             negative=negative,
         )
