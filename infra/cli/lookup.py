@@ -1,5 +1,7 @@
 """What the topics say about jobs, read from their beginning to their end."""
 
+import contextlib
+from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import TypeVar
 
@@ -7,7 +9,7 @@ from infra.bus.reader import Reader, event_of
 from infra.cli.errors import CliError, Exit
 from infra.settings import Settings
 from schemas.errors import BadInputError
-from schemas.records import JobChanged, JobProgress, PromptRefused, VideoFinished
+from schemas.records import JobChanged, PromptRefused, VideoFinished
 from schemas.topics import Event
 
 E = TypeVar("E", bound=Event)
@@ -31,19 +33,16 @@ def last_jobs(settings: Settings) -> list[JobChanged]:
 def job_view(settings: Settings, job_id: str) -> JobView:
     """Raises: CliError if the line never heard of the job."""
     job, video, refusals = None, None, list[PromptRefused]()
-    with Reader.from_beginning(settings, [JobChanged.topic, VideoFinished.topic, PromptRefused.topic]) as reader:
-        for message in reader.to_end():
-            if message.job_id != job_id:
-                continue
-            match event_of(message):
-                case JobChanged() as job:
-                    pass
-                case VideoFinished() as video:
-                    pass
-                case PromptRefused() as refused:
-                    refusals.append(refused)
-                case _:
-                    pass
+    for event in _all(settings, JobChanged, VideoFinished, PromptRefused):
+        match event:
+            case JobChanged(job_id=said) if said == job_id:
+                job = event
+            case VideoFinished(job_id=said) if said == job_id:
+                video = event
+            case PromptRefused(job_id=said) if said == job_id:
+                refusals.append(event)
+            case _:
+                pass
     if job is None and not refusals:
         raise CliError(Exit.NOT_FOUND, f"no job {job_id!r}: 'longtake jobs' lists all")
     return JobView(job=job, video=video, refusals=tuple(refusals))
@@ -58,20 +57,14 @@ def finished_video(settings: Settings, job_id: str) -> VideoFinished:
     raise CliError(Exit.NOT_FOUND, f"job {job_id!r} {where}: it has no finished video; see 'longtake show {job_id}'")
 
 
-def last_progress(settings: Settings) -> dict[str, JobProgress]:
-    """The last progress of every job that the topic still holds."""
-    return {event.job_id: event for event in events(settings, JobProgress)}
-
-
 def events(settings: Settings, kind: type[E]) -> list[E]:
-    """All events of a kind that its topic holds; what cannot be read is left out."""
-    found: list[E] = []
-    with Reader.from_beginning(settings, [kind.topic]) as reader:
+    """All events of a kind that its topic holds."""
+    return [event for event in _all(settings, kind) if isinstance(event, kind)]
+
+
+def _all(settings: Settings, *kinds: type[Event]) -> Iterator[Event]:
+    """What the topics of these kinds hold; what cannot be read is passed over."""
+    with Reader.from_beginning(settings, [kind.topic for kind in kinds]) as reader:
         for message in reader.to_end():
-            try:
-                event = event_of(message)
-            except BadInputError:
-                continue
-            if isinstance(event, kind):
-                found.append(event)
-    return found
+            with contextlib.suppress(BadInputError):
+                yield event_of(message)

@@ -11,15 +11,14 @@ from confluent_kafka import KafkaException
 from pydantic import ValidationError
 
 from infra.bus.errors import BusError
-from infra.cli import demo, diagnose, insights, jobs, letters, report, sql, stack, submit, topics, watch, worker
+from infra.cli import demo, diagnose, insights, jobs, letters, plan, report, sql, stack, submit, topics, watch, worker
 from infra.cli.errors import CliError, Exit
 from infra.local.packages import PackageError
 from infra.local.process import ServiceError
 from infra.local.services import NotRunningError
 from infra.objects import BlobError
 from infra.settings import Settings
-
-log = logging.getLogger(__name__)
+from schemas.errors import BadInputError
 
 _LINE, _JOBS, _LOOK = "The stack", "Jobs", "Looking inside"
 
@@ -53,6 +52,7 @@ def new_app() -> typer.Typer:
     app.command(rich_help_panel=_LOOK, epilog=sql.EXAMPLES)(sql.sql)
     app.command(rich_help_panel=_LOOK)(topics.topics)
     app.command(rich_help_panel=_LOOK, epilog=diagnose.EXAMPLES)(diagnose.diagnose)
+    app.command(rich_help_panel=_LOOK, epilog=plan.EXAMPLES)(plan.plan)
     app.add_typer(letters.app, name="dead-letters", rich_help_panel=_LOOK)
     app.add_typer(insights.app, name="insights", rich_help_panel=_LOOK)
     return app
@@ -76,15 +76,14 @@ def main() -> None:
         _end(Exit.NOT_RUNNING, f"Kafka: {error}")
     except OperationalError as error:
         _end(Exit.NOT_RUNNING, f"ClickHouse: {str(error).splitlines()[0]}: is it running? 'longtake doctor' says more")
+    except BadInputError as error:
+        _end(Exit.FAILED, f"a record cannot be read: {error}")
     except BlobError as error:
         _end(Exit.NOT_FOUND, str(error))
     except (ServiceError, PackageError) as error:
         _end(Exit.FAILED, str(error))
     except KeyboardInterrupt:
         sys.exit(130)
-    except Exception:
-        log.exception("longtake ended by an error of the program")
-        raise
 
 
 def _options(

@@ -90,7 +90,7 @@ class Derived:
             if time.monotonic() > deadline:
                 raise TimeoutError(f"still: {self.last}")
             record = self._consumer.poll(0.2)
-            if record and not record.error():
+            if record is not None and not record.error():
                 event = decode(record.value() or b"")
                 self.last[key_of(event)] = event
 
