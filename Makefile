@@ -14,7 +14,7 @@ demo: $(STAMP_BASE)
 	$(BIN)/longtake demo
 
 test: check chromium
-	$(BIN)/pytest
+	$(BIN)/pytest -n 2 --dist loadfile
 
 check: $(STAMP_FULL)
 	$(BIN)/ruff format --check .
