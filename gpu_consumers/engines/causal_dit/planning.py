@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
+from functools import cache
 
 import torch
 
@@ -24,7 +25,7 @@ SIZES = ((1280, 720), (832, 480), (640, 368), (480, 272))
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Remedy:
-    """A change, on top of those before it, and the memory that is needed then."""
+    """A change, on top of those before it (a size by itself), and the memory that is needed then."""
 
     change: str
     total_bytes: int
@@ -50,7 +51,7 @@ class TakePlan:
 
 def plan(config: ModelConfig, width: int, height: int, frames: int, card_bytes: int) -> TakePlan:
     """The plan for one take in bf16, as on a GPU. Takes seconds: the model is run without its numbers."""
-    ledger = predict(config, width, height, torch.bfloat16)
+    ledger = _predicted(config, width, height)
     blocks = blocks_for(frames, config.window)
     jobs = ledger.jobs_on(card_bytes)
     return TakePlan(
@@ -68,11 +69,11 @@ def plan(config: ModelConfig, width: int, height: int, frames: int, card_bytes: 
 
 
 def _remedies(config: ModelConfig, ledger: Ledger, size: tuple[int, int], card_bytes: int) -> Iterator[Remedy]:
-    """Changes until it fits, each on top of those before: first what keeps every bit, then what keeps the picture, then what does not."""
+    """Changes until it fits, each on top of those before; at last smaller pictures, each by itself."""
     room = card_bytes * (1 - RESERVE)
     without_cache = ledger.total - ledger.kv_cache
     small = replace(config, window=SMALL_WINDOW)
-    offloaded = 2 * CHUNK_LAYERS / config.dit.layers
+    offloaded = min(1.0, 2 * CHUNK_LAYERS / config.dit.layers)
     steps = [
         ("offload keys and values to host memory: the same bits, slower", config, Precision.FULL),
         ("keep them in int8 or fp8: nearly the same picture", config, Precision.INT8),
@@ -86,10 +87,15 @@ def _remedies(config: ModelConfig, ledger: Ledger, size: tuple[int, int], card_b
     for width, height in SIZES:
         if width * height < size[0] * size[1]:
             oriented = (width, height) if size[0] >= size[1] else (height, width)
-            total = predict(config, *oriented, torch.bfloat16).total
+            total = _predicted(config, *oriented).total
             yield Remedy(change="x".join(map(str, oriented)), total_bytes=total, fits=total <= room)
             if total <= room:
                 return
+
+
+@cache
+def _predicted(config: ModelConfig, width: int, height: int) -> Ledger:
+    return predict(config, width, height, torch.bfloat16)
 
 
 def kv_bytes(config: ModelConfig, size: tuple[int, int], precision: Precision) -> int:
