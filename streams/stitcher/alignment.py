@@ -13,7 +13,7 @@ from streams.stitcher.limits import Limits
 from streams.stitcher.offset import same_instants, temporal_offset
 from streams.stitcher.picture import LUMA, moved
 from streams.stitcher.proxy import Luma, Proxies, unclipped
-from streams.stitcher.shift import Shift, psnr_db, shift_between
+from streams.stitcher.shift import Shift, psnr_db, shift_between, spread
 
 _NATIVE_PAIRS = 3
 """Frames in full size that the shift is measured on."""
@@ -97,7 +97,7 @@ def corrected_luma(frames: Proxies, correction: Correction) -> Luma:
 
 def _shift(pairs: Overlap, seam: Seam, limits: Limits) -> Shift:
     """In full size. A large one that explains little is noise: the contents differ."""
-    some = np.unique(np.linspace(0, len(pairs.before) - 1, _NATIVE_PAIRS).astype(int))
+    some = spread(len(pairs.before), _NATIVE_PAIRS)
     shift = shift_between(*(np.stack([frames[i] @ LUMA for i in some]) for frames in (pairs.before, pairs.after)))
     if shift.largest_px <= limits.shift_share * max(pairs.before.shape[1:3]):
         return shift

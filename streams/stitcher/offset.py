@@ -4,7 +4,10 @@ from dataclasses import dataclass, replace
 
 from streams.stitcher.limits import Limits
 from streams.stitcher.proxy import Luma
-from streams.stitcher.shift import Shift, shift_between
+from streams.stitcher.shift import Shift, shift_between, spread
+
+_PAIRS = 4
+"""Of frames are compared for each offset."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -29,7 +32,8 @@ def temporal_offset(previous: Luma, new: Luma, previous_offset: int, limits: Lim
     for frames in range(-reach, reach + 1):
         mine, theirs = same_instants(len(previous), len(new), frames - previous_offset)
         if mine.stop - mine.start >= min(limits.offset_pairs, len(previous)):
-            shifts[frames] = shift_between(previous[mine], new[theirs])
+            some = spread(mine.stop - mine.start, _PAIRS)
+            shifts[frames] = shift_between(previous[mine][some], new[theirs][some])
     small = limits.shift_share * max(previous.shape[1:])
     undone = {k: s.moved_db if s.largest_px <= small else s.still_db for k, s in shifts.items()}
     still = {k: s.still_db for k, s in shifts.items()}

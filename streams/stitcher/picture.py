@@ -98,11 +98,9 @@ def moved(plane: Plane, x_px: float, y_px: float) -> Plane:
 def _filtered(plane: Plane, axis: int, shift_px: float) -> Plane:
     whole = int(np.floor(shift_px))
     weights = _lanczos(shift_px - whole)
-    pad = [(0, 0), (0, 0)]
-    reach = _TAPS + abs(whole)
-    pad[axis] = (reach, reach)
-    padded = np.pad(plane, pad, mode="edge")
-    size = plane.shape[axis]
+    reach, size = _TAPS + abs(whole), plane.shape[axis]
+    first, last = (plane.take([edge], axis).repeat(reach, axis) for edge in (0, -1))
+    padded = np.concatenate([first, plane, last], axis)
     out = np.zeros_like(plane)
     term = np.empty_like(plane)
     for tap, weight in zip(range(-_TAPS, _TAPS), weights, strict=True):

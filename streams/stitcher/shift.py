@@ -15,7 +15,7 @@ _CUTOFF = 0.08
 _FLOOR = 0.02
 """Of the mean magnitude: frequencies with less than that in them have no vote."""
 _PAIRS = 3
-"""Of frames, spread over the overlap, are correlated."""
+"""Of frames are correlated."""
 _MARGIN = 4
 """Pixels at each side, besides those the shift moved in, that do not count: filters look beyond the picture there."""
 PSNR_CAP_DB = 100.0
@@ -54,6 +54,11 @@ def shift_between(a: Luma, b: Luma) -> Shift:
     return Shift(still_db=still, moved_db=still, change_db=_change_db(a, b, 0))
 
 
+def spread(count: int, most: int) -> list[int]:
+    """At most so many of `count` places, the first and the last among them."""
+    return sorted({round(i * (count - 1) / max(1, most - 1)) for i in range(most)})
+
+
 def psnr_db(error: float) -> float:
     """Of a mean squared error in grey levels; at most 100."""
     return min(PSNR_CAP_DB, 10 * float(np.log10(255**2 / error))) if error > 0 else PSNR_CAP_DB
@@ -75,7 +80,7 @@ def _change_db(a: Luma, b: Luma, edge: int) -> float:
 
 def _displacement(a: Luma, b: Luma) -> tuple[float, float]:
     """Whole pixels first; then, on windows that follow them, the fraction: a window at rest pulls it towards 0."""
-    some = np.unique(np.linspace(0, len(a) - 1, min(_PAIRS, len(a))).astype(int))
+    some = spread(len(a), _PAIRS)
     a, b = a[some], b[some]
     near = _peak(a, b)
     x, y = (round(v) for v in near)
