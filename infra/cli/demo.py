@@ -74,8 +74,9 @@ def demo(
     summary = summarize(outcome)
     (output / "summary.json").write_bytes(msgspec.json.format(msgspec.json.encode(summary)))
     _tell(summary, report)
-    if wrong := disagreements(summary, announced, FRAMES):
-        raise CliError(Exit.FAILED, f"the demo's numbers do not agree: {'; '.join(wrong)}")
+    remarks = [f"remark on the storyboard: {lint.message}" for lint in report.remarks]
+    if wrong := remarks + disagreements(summary, announced, FRAMES):
+        raise CliError(Exit.FAILED, f"the demo is not as it should be: {'; '.join(wrong)}")
 
 
 def _own_line(settings: Settings, state: Path) -> Settings:

@@ -18,7 +18,7 @@ from infra.cli.reach import reach
 from infra.clickhouse import connect
 from infra.objects import Objects
 from infra.settings import Settings
-from schemas.records import VideoFinished
+from schemas.records import Lint, VideoFinished
 
 SHEET_FRAMES = 12
 Picture = NDArray[np.uint8]
@@ -30,6 +30,8 @@ class Report:
     """All that a report shows."""
 
     title: str
+    remarks: tuple[Lint, ...]
+    """On the prompt."""
     video: VideoFinished
     starts: tuple[int, ...]
     """First frame of every piece."""
@@ -75,6 +77,7 @@ def gather(settings: Settings, job_id: str) -> Report:
     starts = tuple(scores.frame[scores.piece.index(piece)] for piece in sorted(set(scores.piece)))
     return Report(
         title=job.title if job else "",
+        remarks=job.lint if job else (),
         video=video,
         starts=starts,
         scores=scores,

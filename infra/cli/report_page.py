@@ -19,6 +19,7 @@ td {{ text-align: center; }}
 </style></head><body>
 <h1>{title}</h1><p><code>{job}</code></p>
 <dl>{facts}</dl>
+{remarks}
 <img alt="Contact sheet and the quality of every frame" src="data:image/png;base64,{picture}">
 <h2>Seams</h2>
 <table><tr>{heads}</tr>{rows}</table>
@@ -35,6 +36,7 @@ def page(report: Report) -> str:
         title=escape(report.title or video.job_id),
         job=escape(video.job_id),
         facts="".join(f"<dt>{escape(name)}</dt><dd>{escape(value)}</dd>" for name, value in facts(report)),
+        remarks="".join(f"<p>Remark on the prompt: {escape(lint.message)}</p>" for lint in report.remarks),
         picture=base64.b64encode(png(report)).decode(),
         heads="".join(f"<th>{head}</th>" for head in SEAM_HEADS),
         rows="".join("<tr>" + "".join(f"<td>{escape(cell)}</td>" for cell in row) + "</tr>" for row in rows),
