@@ -13,7 +13,7 @@ from schemas.records import PieceStitched
 def frame_columns(event: PieceStitched, check: Check, trace_id: str) -> Mapping[str, Sequence[Value]]:
     """One row per frame that the piece has of those it announces; none if it could not be read."""
     facts, quality = check.measured.facts, check.measured.quality
-    if facts is None:
+    if facts is None or facts.pictures is None:
         return {}
     scan, pictures, seen = facts.scan, facts.pictures, facts.seen
     shown = scan.presented()[: event.frames]
@@ -48,7 +48,7 @@ def frame_columns(event: PieceStitched, check: Check, trace_id: str) -> Mapping[
         "luma_diff": _padded(pictures.luma_diff, count, None),
         "packet_bytes": [packet.size_bytes for packet in shown],
         "keyframe": [packet.idr for packet in shown],
-        "picture_type": _padded(pictures.picture_types, count, ""),
+        "picture_type": [packet.kind for packet in shown],
         "black": flags(seen.black),
         "frozen": flags(seen.frozen),
         "duplicate": flags(seen.duplicate),

@@ -51,10 +51,10 @@ PROFILE = Profile()
 class Seen:
     """What the detectors found, in frames of the file."""
 
-    black: tuple[Span, ...]
-    frozen: tuple[Span, ...]
-    duplicate: tuple[Span, ...]
-    flash: tuple[Span, ...]
+    black: tuple[Span, ...] = ()
+    frozen: tuple[Span, ...] = ()
+    duplicate: tuple[Span, ...] = ()
+    flash: tuple[Span, ...] = ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -77,7 +77,8 @@ class Facts:
 
     claim: Claim
     scan: PacketScan
-    pictures: Pictures
+    pictures: Pictures | None
+    """None: not decoded, because all of it was decoded before, in its pieces."""
     seen: Seen
 
 
@@ -119,7 +120,7 @@ def judge_scores(scores: Scores, profile: Profile) -> tuple[Finding, ...]:
 
 def judge_reference(pair: Pair, reference: PacketScan) -> tuple[Finding, ...]:
     """The reference has to be as large and as long as announced: otherwise it is stitched again."""
-    frames, size = pair.head + pair.frames + pair.tail, (pair.width, pair.height)
+    frames, size = pair.all_frames, (pair.width, pair.height)
     if len(reference.packets) == frames and (reference.width, reference.height) == size:
         return ()
     detail = f"{reference.width}x{reference.height}, announced {pair.width}x{pair.height}"
@@ -128,22 +129,23 @@ def judge_reference(pair: Pair, reference: PacketScan) -> tuple[Finding, ...]:
 
 def judge_decoding(facts: Facts, profile: Profile) -> Iterator[Finding]:
     """Quarantine what has errors in it, with the longest clean run as evidence."""
+    if facts.scan.broken:
+        yield _finding("decode", Verdict.QUARANTINE, -1, facts.scan.broken, 0, "packets with broken NAL units")
     pictures = facts.pictures
+    if pictures is None or not (pictures.corrupt or pictures.errors):
+        return
     for frame in pictures.corrupt[:_MOST_PER_GATE]:
         yield _finding("decode", Verdict.QUARANTINE, facts.claim.start_frame + frame, 1, 0, "the frame is corrupt")
     for error in pictures.errors[:_MOST_PER_GATE]:
         yield _finding("decode", Verdict.QUARANTINE, -1, 1, 0, error)
-    if facts.scan.broken:
-        yield _finding("decode", Verdict.QUARANTINE, -1, facts.scan.broken, 0, "packets with broken NAL units")
-    if pictures.corrupt or pictures.errors:
-        needed = min(profile.consecutive_frames, facts.claim.frames)
-        run = _longest_clean_run(pictures)
-        if run < needed:
-            yield _finding("clean_run", Verdict.QUARANTINE, -1, run, needed, "consecutive frames without an error")
+    run, needed = _longest_clean_run(pictures), min(profile.consecutive_frames, facts.claim.frames)
+    if run < needed:
+        yield _finding("clean_run", Verdict.QUARANTINE, -1, run, needed, "consecutive frames without an error")
 
 
 def _frame_count(facts: Facts) -> Iterator[Finding]:
-    packets, decoded = len(facts.scan.packets), len(facts.pictures.luma)
+    packets = len(facts.scan.packets)
+    decoded = len(facts.pictures.luma) if facts.pictures else facts.claim.frames
     if packets != facts.claim.frames:
         yield _finding("frame_count", Verdict.REENCODE, -1, packets, facts.claim.frames, "packets")
     if decoded != facts.claim.frames:

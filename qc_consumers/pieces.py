@@ -19,12 +19,13 @@ from infra.inserts import Database
 from infra.objects import BlobError
 from infra.settings import Settings
 from qc_consumers.check import Bench, Check, Measured, bench_of, checked, quarantined
-from qc_consumers.gates import Claim, Facts, judge_file, judge_reference, judge_scores, worst
+from qc_consumers.gates import Claim, judge_file, judge_reference, judge_scores, worst
 from qc_consumers.incoming import Origin, manifest_key, opened, unexpected
-from qc_consumers.look import look_at_piece
-from qc_consumers.metrics.packets import UnreadableError, scan_packets
-from qc_consumers.metrics.quality import Pair, QualityError, measure_quality
+from qc_consumers.look import compare, look
+from qc_consumers.metrics.packets import PacketScan, UnreadableError, scan_packets
+from qc_consumers.metrics.quality import Pair, QualityError
 from qc_consumers.metrics.scores import scores_of
+from qc_consumers.proof import proof_of_piece
 from qc_consumers.rows import failure_rows, piece_rows, rejection_rows, segment_rows
 from schemas.codec import decode, encode
 from schemas.records import (
@@ -33,13 +34,11 @@ from schemas.records import (
     SeamRejected,
     SegmentFailed,
     SegmentGenerated,
+    Verdict,
 )
 from schemas.topics import Event
 
 log = logging.getLogger(__name__)
-_TIMEOUT_S = 60.0
-_TIMEOUT_PER_FRAME_S = 2.0
-"""Scoring a 4K frame takes about half a second on one core."""
 
 
 def run(settings: Settings, slot: int) -> None:
@@ -91,6 +90,8 @@ class CheckPieces:
             checked_us=check.checked_us,
             worker=bench.worker,
         )
+        if answer.verdict is Verdict.PASS and (facts := check.measured.facts):
+            bench.objects.put_manifest(proof_of_piece(event, facts.scan), event.request_hash.encode())
         bench.objects.put_manifest(manifest, encode(answer))
         log.info(
             "piece checked job_id=%s piece=%d attempt=%d verdict=%s vmaf=%.2f psnr_y=%.2f took_ms=%d",
@@ -109,32 +110,33 @@ def _measured(event: PieceStitched, bench: Bench, folder: Path) -> Measured:
     claim = Claim(start_frame=event.start_frame, frames=event.frames, format=event.format)
     try:
         piece, reference = bench.objects.get_file(event.video, folder), bench.objects.get_file(event.reference, folder)
-        reference_scan = scan_packets(reference)
-        facts = look_at_piece(piece, reference, claim, event.reference_head_context, bench.profile, bench.threads)
+        scan, reference_scan = scan_packets(piece), scan_packets(reference)
     except (BlobError, UnreadableError) as error:
         return Measured(findings=(quarantined(error),))
-    findings = judge_file(facts, bench.profile, bench.profile.frozen_s)
-    if not _complete(facts):
-        return Measured(findings=findings, facts=facts)
     pair = _pair(event, piece, reference)
-    missing = judge_reference(pair, reference_scan)
-    if missing:
-        return Measured(findings=(*findings, *missing), facts=facts)
-    try:
-        timeout_s = _TIMEOUT_S + _TIMEOUT_PER_FRAME_S * event.frames
-        quality = measure_quality(pair, folder, threads=bench.threads, timeout_s=timeout_s)
-    except QualityError as error:
-        return Measured(findings=(*findings, quarantined(error)), facts=facts)
+    wrong = judge_reference(pair, reference_scan)
+    if not wrong and _is_whole(pair, scan):
+        try:
+            return _compared(pair, scan, claim, folder, bench)
+        except QualityError as error:
+            wrong = (quarantined(error),)
+    facts = look(piece, scan, claim, bench.profile, bench.threads)
+    return Measured(findings=(*judge_file(facts, bench.profile, bench.profile.still_s), *wrong), facts=facts)
+
+
+def _compared(pair: Pair, scan: PacketScan, claim: Claim, folder: Path, bench: Bench) -> Measured:
+    facts, quality = compare(pair, scan, claim, folder, bench.profile, bench.threads)
     scores = scores_of(quality, claim.fps)
-    findings = (*findings, *judge_scores(scores, bench.profile))
+    findings = (
+        *judge_file(facts, bench.profile, bench.profile.frozen_s),
+        *judge_scores(scores, bench.profile),
+    )
     return Measured(findings=findings, facts=facts, quality=quality, scores=scores)
 
 
-def _complete(facts: Facts) -> bool:
-    """Whether frame i of the piece is frame i of the reference: otherwise scores would be those of other pictures."""
-    claim, scan = facts.claim, facts.scan
-    counts = {len(scan.packets), len(facts.pictures.luma), claim.frames}
-    return len(counts) == 1 and (scan.width, scan.height) == (claim.format.width, claim.format.height)
+def _is_whole(pair: Pair, scan: PacketScan) -> bool:
+    """Whether frame n of the piece can be frame n of the reference: if not, scores would be those of other pictures."""
+    return len(scan.packets) == pair.frames and (scan.width, scan.height) == (pair.width, pair.height)
 
 
 def _pair(event: PieceStitched, piece: Path, reference: Path) -> Pair:

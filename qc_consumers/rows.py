@@ -134,6 +134,7 @@ def piece_rows(event: PieceStitched, check: Check, origin: Origin) -> tuple[Rows
 def video_rows(event: VideoAssembled, check: Check, origin: Origin) -> Rows:
     """A checked video."""
     facts, container = check.measured.facts, check.measured.container
+    pictures = facts.pictures if facts else None
     clocks = [track.timescale for track in container.tracks if track.handler == "vide"] if container else []
     row: Row = {
         **_fields(event, "job_id", "attempt", "request_hash", "frames", "duration_us", "started_us"),
@@ -146,8 +147,8 @@ def video_rows(event: VideoAssembled, check: Check, origin: Origin) -> Rows:
         "faststart": container.faststart if container else False,
         "timescale": clocks[0] if clocks else 0,
         "tracks": [track.codec for track in event.tracks],
-        "decoded_frames": len(facts.pictures.luma) if facts else 0,
-        "corrupt_frames": len(facts.pictures.corrupt) if facts else 0,
+        "decoded_frames": len(pictures.luma) if pictures else 0,
+        "corrupt_frames": len(pictures.corrupt) if pictures else 0,
         "longest_gop_frames": max((frames for _, frames in facts.scan.gops()), default=0) if facts else 0,
         "worst_step_error_us": float(max(facts.scan.step_errors_s(facts.claim.fps), default=0) * 1_000_000)
         if facts

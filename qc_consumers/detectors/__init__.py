@@ -32,13 +32,37 @@ class Span:
     """How strong it is at its worst, in the detector's own unit."""
 
 
-class Detector(Protocol):
-    """Sees every frame of one file once, in order, then says what it found."""
+class Watcher(Protocol):
+    """Sees every frame of one file once, in order."""
 
     def process_frame(self, picture: Picture) -> None:
         """Look at the next frame."""
         ...
 
+
+class Detector(Watcher, Protocol):
+    """A watcher that says in the end what it found."""
+
     def post_process(self) -> tuple[Span, ...]:
         """The faults of the whole file, those still open at its end included."""
         ...
+
+
+class Reel:
+    """The pictures of one file in a row: each with its mean and its difference to the one before."""
+
+    def __init__(self) -> None:
+        self.luma: list[float] = []
+        self.luma_diff: list[float | None] = []
+        self._last: Luma | None = None
+
+    def next(self, luma: Luma) -> Picture:
+        """The next frame as detectors see it."""
+        diff = None
+        if self._last is not None and self._last.shape == luma.shape:
+            diff = float((np.maximum(luma, self._last) - np.minimum(luma, self._last)).mean())
+        picture = Picture(frame=len(self.luma), luma=luma, mean=float(luma.mean()), diff=diff)
+        self.luma.append(picture.mean)
+        self.luma_diff.append(diff)
+        self._last = luma
+        return picture

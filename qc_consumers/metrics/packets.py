@@ -1,18 +1,17 @@
 """Packets of a video file without decoding it: time stamps, sizes, IDR pictures, tags. About 18,000 packets a second."""
 
-from collections.abc import Iterator
 from dataclasses import dataclass
 from fractions import Fraction
 from itertools import pairwise
 from pathlib import Path
 
 import av
+import xxhash
 from av.container import InputContainer
 from av.error import FFmpegError
 from av.video.stream import VideoStream
 
-_VCL = {"h264": range(1, 6), "hevc": range(32)}
-_IDR = {"h264": {5}, "hevc": {19, 20}}
+from qc_consumers.metrics.nal import length_bytes, read_access_unit
 
 
 class UnreadableError(Exception):
@@ -30,6 +29,10 @@ class Packet:
     """What the container says."""
     idr: bool
     """What the bitstream says: a decoder can start here and nothing after it refers to anything before it."""
+    kind: str
+    """`I`, `P` or `B`, of the first slice; empty if the codec is neither H.264 nor HEVC."""
+    digest: bytes
+    """XXH3-128 of the coded bytes."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -44,6 +47,8 @@ class PacketScan:
     """Primaries, transfer, matrix (ITU-T H.273) and range (1: limited) as tagged."""
     square_pixels: bool
     time_base: Fraction
+    config: bytes
+    """Decoder configuration: avcC or hvcC."""
     packets: tuple[Packet, ...]
     broken: int
     """Packets whose NAL units do not fill them exactly."""
@@ -76,22 +81,25 @@ def scan_packets(path: Path) -> PacketScan:
 
 def _scan(container: InputContainer, stream: VideoStream) -> PacketScan:
     context = stream.codec_context
-    length_bytes = _length_bytes(context.name, context.extradata or b"")
+    config = context.extradata or b""
+    size_bytes = length_bytes(context.name, config)
     packets: list[Packet] = []
     broken = 0
     for packet in container.demux(stream):
         if packet.size == 0:
             continue
-        units = list(_nal_types(bytes(packet), context.name, length_bytes)) if length_bytes else []
-        broken += None in units
-        coded = [unit for unit in units if unit in _VCL.get(context.name, ())]
+        data = bytes(packet)
+        unit = read_access_unit(data, context.name, size_bytes) if size_bytes else None
+        broken += unit is not None and unit.broken
         packets.append(
             Packet(
                 pts=packet.pts or 0,
                 dts=packet.dts or 0,
                 size_bytes=packet.size,
                 keyframe=packet.is_keyframe,
-                idr=all(unit in _IDR[context.name] for unit in coded) if coded else packet.is_keyframe,
+                idr=unit.idr if unit else packet.is_keyframe,
+                kind=unit.kind if unit else "",
+                digest=xxhash.xxh3_128_digest(data),
             )
         )
     aspect = stream.sample_aspect_ratio
@@ -108,28 +116,7 @@ def _scan(container: InputContainer, stream: VideoStream) -> PacketScan:
         ),
         square_pixels=aspect is None or aspect in (0, 1),
         time_base=stream.time_base or Fraction(1),
+        config=config,
         packets=tuple(packets),
         broken=broken,
     )
-
-
-def _length_bytes(codec: str, config: bytes) -> int:
-    """Size of the length before each NAL unit, from avcC (ISO 14496-15, 5.3.3.1) or hvcC (8.3.3.1); 0: none."""
-    if codec == "h264" and len(config) > 4 and config[0] == 1:
-        return (config[4] & 3) + 1
-    if codec == "hevc" and len(config) > 21 and config[0] == 1:
-        return (config[21] & 3) + 1
-    return 0
-
-
-def _nal_types(data: bytes, codec: str, length_bytes: int) -> Iterator[int | None]:
-    """The type of each NAL unit; None where the lengths run past the packet."""
-    at = 0
-    while at < len(data):
-        size = int.from_bytes(data[at : at + length_bytes], "big")
-        at += length_bytes
-        if size == 0 or at + size > len(data):
-            yield None
-            return
-        yield data[at] & 0x1F if codec == "h264" else (data[at] >> 1) & 0x3F
-        at += size

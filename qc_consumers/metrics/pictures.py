@@ -8,9 +8,9 @@ from typing import cast
 import av
 import numpy as np
 from av.error import FFmpegError
-from av.video.frame import PictureType, VideoFrame
+from av.video.frame import VideoFrame
 
-from qc_consumers.detectors import Detector, Luma, Picture
+from qc_consumers.detectors import Luma, Reel, Watcher
 
 _DECODER = {"err_detect": "explode"}
 """The decoder reports what it would otherwise hide."""
@@ -24,45 +24,32 @@ class Pictures:
     """Mean, 0 to 255."""
     luma_diff: tuple[float | None, ...]
     """Mean absolute difference to the frame before; None for the first."""
-    picture_types: tuple[str, ...]
-    """`I`, `P` or `B`."""
-    corrupt: tuple[int, ...]
+    corrupt: tuple[int, ...] = ()
     """Frames with errors."""
-    errors: tuple[str, ...]
+    errors: tuple[str, ...] = ()
     """What the decoder refused, with the index of the frame it had reached."""
 
 
-def watch(path: Path, detectors: Sequence[Detector], *, step: int, threads: int) -> Pictures:
-    """Decode all of `path` and show every frame to the detectors, each `step`-th pixel of each `step`-th row.
+def watch(path: Path, watchers: Sequence[Watcher], *, step: int, threads: int) -> Pictures:
+    """Decode all of `path` and show every frame to the watchers, each `step`-th pixel of each `step`-th row.
 
     An error of the decoder is evidence, not an exception: the pass goes on with the next packet.
     """
-    luma: list[float] = []
-    luma_diff: list[float | None] = []
-    types: list[str] = []
+    reel = Reel()
     corrupt: list[int] = []
     errors: list[str] = []
-    previous: Luma | None = None
-    for frame in _frames(path, threads, errors, types):
-        picture = _picture(len(types), frame, previous, step)
-        for detector in detectors:
-            detector.process_frame(picture)
+    for frame in _frames(path, threads, errors, reel):
+        picture = reel.next(_luma(frame, step))
+        for watcher in watchers:
+            watcher.process_frame(picture)
         if frame.is_corrupt:
             corrupt.append(picture.frame)
-        luma.append(picture.mean)
-        luma_diff.append(picture.diff)
-        types.append(PictureType(frame.pict_type).name)
-        previous = picture.luma
     return Pictures(
-        luma=tuple(luma),
-        luma_diff=tuple(luma_diff),
-        picture_types=tuple(types),
-        corrupt=tuple(corrupt),
-        errors=tuple(errors),
+        luma=tuple(reel.luma), luma_diff=tuple(reel.luma_diff), corrupt=tuple(corrupt), errors=tuple(errors)
     )
 
 
-def _frames(path: Path, threads: int, errors: list[str], reached: list[str]) -> Iterator[VideoFrame]:
+def _frames(path: Path, threads: int, errors: list[str], reel: Reel) -> Iterator[VideoFrame]:
     with av.open(str(path)) as container:
         stream = container.streams.video[0]
         stream.thread_type = "AUTO"
@@ -76,15 +63,7 @@ def _frames(path: Path, threads: int, errors: list[str], reached: list[str]) -> 
                     return
                 yield from packet.decode()
             except FFmpegError as error:
-                errors.append(f"near frame {len(reached)}: {error.strerror}")
-
-
-def _picture(index: int, frame: VideoFrame, previous: Luma | None, step: int) -> Picture:
-    luma = _luma(frame, step)
-    if previous is None or previous.shape != luma.shape:
-        return Picture(frame=index, luma=luma, mean=float(luma.mean()), diff=None)
-    change = np.maximum(luma, previous) - np.minimum(luma, previous)
-    return Picture(frame=index, luma=luma, mean=float(luma.mean()), diff=float(change.mean()))
+                errors.append(f"near frame {len(reel.luma)}: {error.strerror}")
 
 
 def _luma(frame: VideoFrame, step: int) -> Luma:

@@ -3,21 +3,30 @@
 Frames are paired by index, never by time stamp, so counts must be equal before. The motion part of VMAF looks at the
 reference only: with one frame of the reference beyond each end the scores are those of the whole video, to the last bit.
 The encoded piece is padded there with copies of its own end frames, and the scores of the padding are dropped.
+
+The same pass gives the luma of both at half size, for the detectors: decoding costs a third of it, and is done once.
 """
 
 import json
 import subprocess
+import threading
+from collections.abc import Callable
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import cache
 from pathlib import Path
-from typing import Any
+from typing import Any, BinaryIO, TypeAlias, cast
 
 import ffmpeg
 import imageio_ffmpeg
+import numpy as np
+
+from qc_consumers.detectors import Luma
 
 VMAF_MODEL = "vmaf_v0.6.1"
 PSNR_CAP_DB = 100.0
+Show: TypeAlias = Callable[[Luma, Luma], None]
+"""Takes the luma of a frame at half size, of the reference and of the piece, in order, the padding included."""
 _SYNC = {"shortest": 1, "repeatlast": 0}
 
 
@@ -38,6 +47,11 @@ class Pair:
     head: int
     tail: int
 
+    @property
+    def all_frames(self) -> int:
+        """Of the reference."""
+        return self.head + self.frames + self.tail
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Quality:
@@ -50,14 +64,14 @@ class Quality:
     libvmaf_version: str
 
 
-def measure_quality(pair: Pair, folder: Path, *, threads: int, timeout_s: float) -> Quality:
-    """Score every frame; `folder` is for the logs of ffmpeg. Raises: QualityError."""
-    _run(_command(pair, threads), folder, timeout_s)
+def measure_quality(pair: Pair, folder: Path, show: Show, *, threads: int, timeout_s: float) -> Quality:
+    """Score every frame; `show` gets to see them meanwhile. `folder` is for the logs of ffmpeg. Raises: QualityError."""
+    _run(_command(pair, threads), pair, folder, show, timeout_s)
     log: dict[str, Any] = json.loads((folder / "vmaf.json").read_text())
     ssim = [_ssim_y(line) for line in (folder / "ssim.log").read_text().splitlines()]
     metrics: list[dict[str, float]] = [frame["metrics"] for frame in log["frames"]]
-    if len(metrics) != pair.head + pair.frames + pair.tail or len(ssim) != len(metrics):
-        raise QualityError(f"{len(metrics)} frames scored, {pair.head} + {pair.frames} + {pair.tail} expected")
+    if len(metrics) != pair.all_frames or len(ssim) != len(metrics):
+        raise QualityError(f"{len(metrics)} frames scored of {pair.all_frames}")
     own = slice(pair.head, pair.head + pair.frames)
     return Quality(
         psnr_y=tuple(min(frame["psnr_y"], PSNR_CAP_DB) for frame in metrics[own]),
@@ -69,26 +83,36 @@ def measure_quality(pair: Pair, folder: Path, *, threads: int, timeout_s: float)
 
 
 def _command(pair: Pair, threads: int) -> list[str]:
-    tick = f"{pair.fps.denominator}/{pair.fps.numerator}"
-    piece = ffmpeg.input(str(pair.piece), threads=threads).video.filter("settb", tick).filter("setpts", "N")
+    piece = _indexed(pair.piece, pair, threads)
     if pair.head or pair.tail:
         piece = piece.filter("tpad", start=pair.head, stop=pair.tail, start_mode="clone", stop_mode="clone")
         piece = piece.filter("setpts", "N")
-    reference = ffmpeg.input(str(pair.reference), threads=threads).video.filter("settb", tick).filter("setpts", "N")
-    references = reference.filter_multi_output("split")
-    scored = ffmpeg.filter([piece, references[0]], "ssim", stats_file="ssim.log", **_SYNC)
-    scored = ffmpeg.filter(
-        [scored, references[1]],
+    pieces = piece.filter_multi_output("split", 2)
+    references = _indexed(pair.reference, pair, threads).filter_multi_output("split", 2)
+    vmaf = ffmpeg.filter(
+        [pieces[0], references[0]],
         "libvmaf",
         model=f"version={VMAF_MODEL}",
-        feature=f"name=psnr:min_sse={_least_error(pair):.9g}",
+        feature=f"name=psnr:enable_chroma=false:min_sse={_least_error(pair):.9g}",
         log_fmt="json",
         log_path="vmaf.json",
         n_threads=threads,
         **_SYNC,
     )
+    luma = [references[1].filter("extractplanes", "y").filter_multi_output("split", 2)]
+    luma.append(pieces[1].filter("extractplanes", "y").filter_multi_output("split", 2))
+    ssim = ffmpeg.filter([luma[1][0], luma[0][0]], "ssim", stats_file="ssim.log", **_SYNC)
+    half = [stream[1].filter("scale", pair.width // 2, pair.height // 2, flags="neighbor") for stream in luma]
+    shown = ffmpeg.output(ffmpeg.filter(half, "hstack"), "pipe:1", f="rawvideo", pix_fmt="gray", fps_mode="passthrough")
+    scored = [ffmpeg.output(stream, "null", f="null", fps_mode="passthrough") for stream in (ssim, vmaf)]
     flags = ("-nostdin", "-nostats", "-xerror", "-v", "error", "-filter_complex_threads", str(threads))
-    return ffmpeg.output(scored, "-", f="null").global_args(*flags).compile(cmd=_executable())
+    return ffmpeg.merge_outputs(shown, *scored).global_args(*flags).compile(cmd=_executable())
+
+
+def _indexed(path: Path, pair: Pair, threads: int) -> Any:
+    """The frames of a file, frame n at n: whatever the file says about time."""
+    tick = f"{pair.fps.denominator}/{pair.fps.numerator}"
+    return ffmpeg.input(str(path), threads=threads).video.filter("settb", tick).filter("setpts", "N")
 
 
 def _least_error(pair: Pair) -> float:
@@ -101,13 +125,37 @@ def _ssim_y(line: str) -> float:
     return float(line.partition("Y:")[2].partition(" ")[0])
 
 
-def _run(command: list[str], folder: Path, timeout_s: float) -> None:
-    try:
-        done = subprocess.run(command, cwd=folder, timeout=timeout_s, capture_output=True, text=True, check=False)
-    except subprocess.TimeoutExpired as error:
-        raise QualityError(f"not done after {timeout_s:.0f} s") from error
-    if done.returncode:
-        raise QualityError(f"ffmpeg ended with {done.returncode}: {done.stderr.strip()[-300:]}")
+def _run(command: list[str], pair: Pair, folder: Path, show: Show, timeout_s: float) -> None:
+    with (folder / "stderr.log").open("wb+") as errors:
+        process = subprocess.Popen(command, cwd=folder, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=errors)
+        late = threading.Timer(timeout_s, process.kill)
+        late.start()
+        try:
+            shown = _show(cast("BinaryIO", process.stdout), pair, show)
+            code = process.wait()
+        finally:
+            timed_out = not late.is_alive()
+            late.cancel()
+            process.kill()
+            process.wait()
+        errors.seek(0)
+        said = errors.read().decode(errors="replace").strip()[-300:]
+    if timed_out:
+        raise QualityError(f"not done after {timeout_s:.0f} s")
+    if code:
+        raise QualityError(f"ffmpeg ended with {code}: {said}")
+    if shown != pair.all_frames:
+        raise QualityError(f"{shown} frames decoded of {pair.all_frames}")
+
+
+def _show(stream: BinaryIO, pair: Pair, show: Show) -> int:
+    width, height = pair.width // 2, pair.height // 2
+    shown = 0
+    while len(data := stream.read(2 * width * height)) == 2 * width * height:
+        both = np.frombuffer(data, np.uint8).reshape(height, 2 * width)
+        show(both[:, :width], both[:, width:])
+        shown += 1
+    return shown
 
 
 @cache

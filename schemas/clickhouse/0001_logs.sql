@@ -204,7 +204,7 @@ CREATE TABLE IF NOT EXISTS video_log
     faststart Bool COMMENT 'The index lies before the media data',
     timescale UInt32 COMMENT 'Ticks per second of the video track',
     tracks Array(String) COMMENT 'Codec of each track',
-    decoded_frames UInt32 COMMENT 'Frames that came out of the decoder',
+    decoded_frames UInt32 COMMENT 'Frames that this check decoded; 0: all had been, in their pieces',
     corrupt_frames UInt32 COMMENT 'Of those, frames with errors',
     longest_gop_frames UInt32 COMMENT 'Longest distance from one IDR to the next',
     worst_step_error_us Float64 COMMENT 'Largest deviation of a frame step from its exact length',

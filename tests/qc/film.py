@@ -14,12 +14,15 @@ from infra.settings import Settings
 from qc_consumers.check import bench_of
 from qc_consumers.pieces import CheckPieces
 from qc_consumers.videos import CheckVideos
+from schemas.codec import sealed
 from schemas.records import (
+    AssemblyRequested,
     Blob,
     FailureKind,
     JobChanged,
     Lint,
     PieceChecked,
+    PieceRef,
     PieceStitched,
     Scores,
     Seam,
@@ -29,10 +32,12 @@ from schemas.records import (
     SegmentGenerated,
     Stage,
     Verdict,
+    VideoAssembled,
     VideoFinished,
 )
 from schemas.topics import Event
-from tests.qc.clips import JOB, SIZE, START_US, assembled, bunny, encoded, ffmpeg, message, stitched, with_black
+from streams.assembler import Assemble
+from tests.qc.clips import JOB, SIZE, START_US, bunny, ffmpeg, message, stitched, with_black
 
 PIECE = 24
 SEGMENT_US = 1_000_000
@@ -85,29 +90,24 @@ def film(settings: Settings, folder: Path) -> Iterator[Event]:
     yield generated(0, 1)
     yield crashed(1, 1)
     yield generated(1, 2)
-    yield stitched(objects, folder, frames[: PIECE + 1], context=(0, 1))
+    first = stitched(objects, folder, frames[: PIECE + 1], context=(0, 1))
+    yield first
     yield rejected(1, 1)
     yield generated(1, 3)
-    own = frames[PIECE - 1 : 2 * PIECE + 1]
-    yield stitched(
-        objects,
-        folder,
-        own,
-        context=(1, 1),
-        piece=1,
-        attempt=2,
-        start_frame=PIECE,
-        seam=FADE,
-        finished_us=START_US + 7_000_000,
+    own, late = frames[PIECE - 1 : 2 * PIECE + 1], START_US + 7_000_000
+    second = stitched(
+        objects, folder, own, context=(1, 1), piece=1, attempt=2, start_frame=PIECE, seam=FADE, finished_us=late
     )
+    yield second
     yield generated(2, 1)
     black = with_black(frames[2 * PIECE - 1 :], [9])
     yield stitched(objects, folder, black, context=(1, 0), piece=2, start_frame=2 * PIECE)
     yield generated(2, 2)
-    yield stitched(objects, folder, frames[2 * PIECE - 1 :], context=(1, 0), piece=2, attempt=2, start_frame=2 * PIECE)
+    end = frames[2 * PIECE - 1 :]
+    third = stitched(objects, folder, end, context=(1, 0), piece=2, attempt=2, start_frame=2 * PIECE)
+    yield third
     yield changed(Stage.ASSEMBLING, 3)
-    path = faststart(encoded(folder / "joined.mp4", frames), folder / "film.mp4")
-    yield assembled(objects, path, len(frames), piece_starts=(0, PIECE, 2 * PIECE))
+    yield joined(objects, folder, first, second, third)
     yield replace(finished("1.0"), attempts=3)
     yield changed(Stage.FINISHED, 3)
 
@@ -118,11 +118,34 @@ def short(settings: Settings, folder: Path) -> Iterator[Event]:
     yield replace(changed(Stage.GENERATING, 0), job_id="short")
     yield replace(generated(0, 1), job_id="short", engine_version="1.1")
     (folder / "short").mkdir()
-    yield stitched(objects, folder / "short", frames, job_id="short", request_hash="1" * 32)
-    path = faststart(encoded(folder / "short" / "joined.mp4", frames), folder / "short.mp4")
-    yield replace(assembled(objects, path, PIECE), job_id="short", request_hash="2" * 32)
+    only = stitched(objects, folder / "short", frames, job_id="short", request_hash="1" * 32)
+    yield only
+    yield joined(objects, folder, only)
     yield replace(finished("1.1"), job_id="short", finished_us=START_US + 4_000_000)
     yield replace(changed(Stage.FINISHED, 1), job_id="short")
+
+
+def joined(objects: Objects, folder: Path, *pieces: PieceStitched) -> VideoAssembled:
+    """The pieces as the assembler joins them."""
+    request = AssemblyRequested(
+        job_id=pieces[0].job_id,
+        attempt=1,
+        request_hash="",
+        format=SIZE,
+        frames=sum(piece.frames for piece in pieces),
+        pieces=tuple(
+            PieceRef(
+                piece=piece.piece,
+                start_frame=piece.start_frame,
+                frames=piece.frames,
+                video=piece.video,
+                decoder_config=piece.decoder_config,
+            )
+            for piece in pieces
+        ),
+        requested_us=START_US,
+    )
+    return Assemble(objects, folder / "scratch", "assemble-0", lambda: START_US + 11_000_000)(sealed(request))
 
 
 def faststart(source: Path, target: Path) -> Path:

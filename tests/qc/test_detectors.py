@@ -3,6 +3,7 @@
 import re
 import subprocess
 from collections.abc import Callable
+from fractions import Fraction
 from pathlib import Path
 
 import numpy as np
@@ -10,7 +11,9 @@ import pytest
 
 from qc_consumers.detectors import Span
 from qc_consumers.gates import PROFILE, Claim, Seen
-from qc_consumers.look import look_at_piece, look_at_video
+from qc_consumers.look import compare, look
+from qc_consumers.metrics.packets import scan_packets
+from qc_consumers.metrics.quality import Pair
 from streams.stitcher.encode import REFERENCE
 from tests.qc.clips import FFMPEG, SIZE, Frames, bunny, encoded, with_black, with_repeats
 
@@ -24,11 +27,22 @@ def seen(folder: Path, frames: Frames, head: int = 0, tail: int = 0) -> Seen:
     own = frames[head : len(frames) - tail]
     piece = encoded(folder / "piece.mp4", own)
     reference = encoded(folder / "reference.mp4", frames, options=REFERENCE)
-    return look_at_piece(piece, reference, claim(len(own)), head, PROFILE, 1).seen
+    pair = Pair(
+        piece=piece,
+        reference=reference,
+        width=SIZE.width,
+        height=SIZE.height,
+        fps=Fraction(24),
+        frames=len(own),
+        head=head,
+        tail=tail,
+    )
+    return compare(pair, scan_packets(piece), claim(len(own)), folder, PROFILE, 1)[0].seen
 
 
 def seen_in_video(folder: Path, frames: Frames) -> Seen:
-    return look_at_video(encoded(folder / "video.mp4", frames), claim(len(frames)), PROFILE, 1).seen
+    path = encoded(folder / "video.mp4", frames)
+    return look(path, scan_packets(path), claim(len(frames)), PROFILE, 1).seen
 
 
 def by_ffmpeg(path: Path, detector: str, name: str) -> list[tuple[int, int]]:
@@ -109,14 +123,14 @@ def test_a_single_bright_frame_flashes_and_a_cut_does_not(tmp_path: Path) -> Non
     assert spans(seen(tmp_path, frames).flash) == [(12, 1)]
 
 
-@pytest.mark.parametrize("look", [seen, seen_in_video])
+@pytest.mark.parametrize("see", [seen, seen_in_video])
 def test_a_static_hold_with_a_running_time_code_is_not_frozen(
-    tmp_path: Path, look: Callable[[Path, Frames], Seen]
+    tmp_path: Path, see: Callable[[Path, Frames], Seen]
 ) -> None:
     frames = np.repeat(bunny()[:1], 30, axis=0)
     for n, frame in enumerate(frames):
         frame[165:175, 280:284], frame[165:175, 284 + n % 3 * 8 : 292 + n % 3 * 8] = 16, 235
-    assert look(tmp_path, frames).frozen == ()
+    assert see(tmp_path, frames).frozen == ()
 
 
 def test_a_night_with_few_lights_is_not_black(tmp_path: Path) -> None:

@@ -9,6 +9,7 @@ from typing import Any
 
 import pytest
 
+from infra.bus.reader import event_of
 from infra.clickhouse import connect
 from infra.inserts import Database, Rows
 from infra.local.clickhouse import LocalClickHouse
@@ -16,10 +17,10 @@ from infra.objects import Objects
 from infra.settings import Settings
 from qc_consumers.check import Bench, bench_of
 from qc_consumers.pieces import CheckPieces
-from qc_consumers.videos import CheckVideos
+from qc_consumers.videos import CheckVideos, check_video
 from schemas.errors import BadInputError
 from schemas.headers import trace_id, trace_root
-from schemas.records import PieceChecked, PieceStitched, Verdict, VideoChecked
+from schemas.records import PieceChecked, PieceStitched, Verdict, VideoAssembled, VideoChecked
 from tests.qc.clips import JOB, START_US, bunny, message, stitched
 from tests.qc.film import PIECE, Film, checked, generated, rejected, verdicts
 
@@ -99,6 +100,29 @@ def test_times_of_frames_run_on_over_pieces_in_exact_steps(film: Film) -> None:
     assert times == [round(frame * 1_000_000 / 24) for frame in range(3 * PIECE)]
     keyframes = ask(film.settings, "SELECT frame FROM frames WHERE job_id = 'film' AND keyframe ORDER BY frame")
     assert keyframes == [(0,), (24,), (48,)]
+
+
+def test_a_video_of_checked_pieces_is_not_decoded_again(film: Film) -> None:
+    found = ask(film.settings, "SELECT job_id, verdict, decoded_frames, pieces FROM videos ORDER BY job_id")
+    assert found == [("film", "pass", 0, 3), ("short", "pass", 0, 1)]
+
+
+@pytest.mark.parametrize("starts", [(0, 24), (0, 25, 48)])
+def test_a_video_that_is_not_known_from_its_pieces_is_decoded(film: Film, starts: tuple[int, ...]) -> None:
+    (assembled,) = [e for e in map(event_of, film.messages) if isinstance(e, VideoAssembled) and e.job_id == JOB]
+    bench = bench_of(film.settings, Database(film.settings), "check-videos-1")
+    measured = check_video(replace(assembled, piece_starts=starts), bench).measured
+    assert measured.facts is not None
+    assert measured.facts.pictures is not None
+    assert len(measured.facts.pictures.luma) == 3 * PIECE
+
+
+def test_a_piece_of_another_job_proves_nothing(film: Film) -> None:
+    (assembled,) = [e for e in map(event_of, film.messages) if isinstance(e, VideoAssembled) and e.job_id == JOB]
+    bench = bench_of(film.settings, Database(film.settings), "check-videos-1")
+    measured = check_video(replace(assembled, job_id="other"), bench).measured
+    assert measured.facts is not None
+    assert measured.facts.pictures is not None
 
 
 def test_a_rejected_seam_supersedes_the_frames_it_followed(
@@ -251,9 +275,11 @@ def test_every_column_of_every_log_is_written_by_somebody(film: Film) -> None:
         written = [f"countIf({name} != defaultValueOfTypeName('{kind}'))" for name, kind in zeros.items()]
         (counts,) = ask(film.settings, f"SELECT {', '.join(written)} FROM {log}")  # noqa: S608 (names of our own)
         silent |= {f"{log}.{name}" for name, count in zip(kinds, counts, strict=True) if not count}
+    silent = {column for column in silent if not column.startswith("video_log.finding_")}
     assert silent == {
         "job_log.reason",
         "frame_log.frozen",
+        "video_log.decoded_frames",
         "video_log.corrupt_frames",
         "video_log.worst_step_error_us",
         "finish_log.warnings",
