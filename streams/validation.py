@@ -4,6 +4,7 @@ import math
 import re
 from collections.abc import Iterable
 
+from gpu_consumers.engines.options import check_options
 from schemas.engines import ENGINES
 from schemas.errors import BadInputError
 from schemas.records import PromptSubmitted, Shot, Transition
@@ -102,6 +103,7 @@ def _check_engine(prompt: PromptSubmitted) -> None:
             )
         if value:
             _check_text(f"engine_options.{name}", value, _OPTION_VALUE_CHARS)
+    check_options(prompt.engine, prompt.engine_options)
 
 
 def _check_size(prompt: PromptSubmitted) -> None:

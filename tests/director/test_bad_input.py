@@ -62,6 +62,8 @@ REFUSED_PROMPTS: list[tuple[dict[str, Any], str, str]] = [
     ({"engine_options": {"drift": "x" * 257}}, "engine_options.drift", "length"),
     ({"engine_options": {"drift": "\0"}}, "engine_options.drift", "control_characters"),
     ({"engine_options": {f"o{i}": "1" for i in range(33)}}, "engine_options", "count"),
+    ({"engine_options": {"drift": "1"}}, "engine_options.drift", "unknown_option"),
+    ({"engine_options": {"drift_exposure": "2"}}, "engine_options.drift_exposure", "range"),
     ({"seed": -1}, "seed", "range"),
     ({"seed": 1 << 63}, "seed", "range"),
     ({"submitted_us": -1}, "submitted_us", "range"),

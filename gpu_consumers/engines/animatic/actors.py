@@ -1,13 +1,13 @@
 """The subjects of a shot in the picture: where they are, how large, in which phase of their movement."""
 
 from collections.abc import Iterator
-from math import ceil, cos, pi
+from math import ceil, cos, floor, pi
 
 import numpy as np
 from PIL import Image
 
 from gpu_consumers.engines.animatic.figures.cast import FIGURES, figure_of, inks_of
-from gpu_consumers.engines.animatic.figures.pen import PHASES, Figure, Pen, wave
+from gpu_consumers.engines.animatic.figures.pen import PHASES, Drawing, Figure, Pen, wave
 from gpu_consumers.engines.animatic.labels import name_tag
 from gpu_consumers.engines.animatic.look import FRAMINGS, ROOTED, Look, Token
 from gpu_consumers.engines.animatic.paint import View, Window
@@ -36,7 +36,7 @@ class Actors:
         self._palette = palette
         self._size = size
         self._aspect = size[0] / size[1]
-        self._drawn: dict[tuple[int, int], Image.Image] = {}
+        self._drawn: dict[tuple[int, int], Drawing] = {}
         self._light_x = palette.orb.x * 2 - 1 if palette.orb else 0.6
         y, x = np.mgrid[-1:1:32j, -1:1:96j]
         self._shadow = Image.fromarray((np.clip(1 - np.hypot(x, y), 0, 1) ** 0.7 * 120).astype(np.uint8))
@@ -67,34 +67,24 @@ class Actors:
 
     def _paint_one(self, picture: Image.Image, view: View, window: Window, placed: tuple[int, Token, float]) -> None:
         index, token, x = placed
-        figure, control, look = figure_of(token), view.control, self._look
-        height = self._height(token)
-        pixels = self._size[1] / window.height
+        figure, control = figure_of(token), view.control
+        height, pixels = self._height(token), self._size[1] / window.height
         foot = self._foot(figure, height, control.subject_y if index == 0 else 0.0, control.gait + index * 0.4)
-        centre = (self._aspect / 2 + x - window.left) * pixels
+        stands = ((self._aspect / 2 + x - window.left) * pixels, (foot - window.top) * pixels)
         phase = (control.gait + 0.37 * index) % 1
+        turned = cos(pi * control.gait) if self._look.action == "spin" else 1.0
         drawing = self._drawing(index, token, int(phase * PHASES))
-        scale = height * pixels / self._drawn_height(token)
-        squeeze = cos(2 * pi * control.gait * 0.5) if look.action == "spin" else 1.0
-        mirrored = (control.facing < 0) != (squeeze < 0) and token.kind not in ROOTED
-        width, tall = (
-            max(1, round(drawing.width * scale * max(0.12, abs(squeeze)))),
-            max(1, round(drawing.height * scale)),
-        )
-        left_reach, right_reach, up, down = figure.reach
-        share = (right_reach if mirrored else left_reach) / (left_reach + right_reach)
-        left = centre - width * share
-        top = (foot - window.top) * pixels - tall * up / (up + down)
-        if left > picture.width or left + width < 0 or top > picture.height or top + tall < 0:
-            return
+        if (control.facing < 0) != (turned < 0) and token.kind not in ROOTED:
+            drawing = drawing.mirrored()
         if self._scenery.grounded and not self._in_the_air(figure) and control.subject_y < _OFF_GROUND:
-            self._throw_shadow(picture, (centre, (foot - window.top) * pixels), height * pixels)
-        if mirrored:
-            drawing = drawing.transpose(Image.Transpose.FLIP_LEFT_RIGHT)
-        _paste(picture, drawing, (left, top, width, tall), self._waterline(token, figure, tall))
+            self._throw_shadow(picture, stands, height * pixels)
+        scale = height * pixels / self._drawn_height(token)
+        bottom = stands[1] - self._wading(token, figure) * height * pixels
+        _paste(picture, drawing, stands, (scale * max(0.12, abs(turned)), scale), bottom)
         if token.kind not in FIGURES:
             tag = name_tag(token.label, self._size)
-            picture.paste(tag, (round(centre - tag.width / 2), round(max(0.0, top - tag.height))))
+            top = stands[1] - drawing.foot[1] * scale - tag.height
+            picture.paste(tag, (round(stands[0] - tag.width / 2), round(max(0.0, top))))
 
     def _foot(self, figure: Figure, height: float, climb: float, gait: float) -> float:
         """The height of its foot in the picture, in picture heights from the top."""
@@ -107,16 +97,16 @@ class Actors:
     def _in_the_air(self, figure: Figure) -> bool:
         return figure.lift > 0 and self._look.action not in _RESTING
 
-    def _waterline(self, token: Token, figure: Figure, tall: int) -> int:
-        """Rows of the drawing that are above the water."""
+    def _wading(self, token: Token, figure: Figure) -> float:
+        """How much of it is under water, in its heights; below 0: none, nor what hangs below its foot."""
         if not self._scenery.water or token.kind in _AFLOAT or self._in_the_air(figure):
-            return tall
-        return round(tall * (0.55 if figure.reach[2] < 1.4 else 0.66))
+            return -1.0
+        return 0.42
 
     def _drawn_height(self, token: Token) -> int:
         return max(8, min(_LARGEST_PX, round(self._height(token) * self._size[1] * _SPARE)))
 
-    def _drawing(self, index: int, token: Token, phase: int) -> Image.Image:
+    def _drawing(self, index: int, token: Token, phase: int) -> Drawing:
         if (index, phase) not in self._drawn:
             figure = figure_of(token)
             pen = Pen(self._drawn_height(token), figure.reach, inks_of(token, self._palette))
@@ -130,14 +120,17 @@ class Actors:
         picture.paste((10, 10, 16), (round(at[0] - width / 2), round(at[1] - tall / 2)), mask)
 
 
-def _paste(picture: Image.Image, drawing: Image.Image, place: tuple[float, float, int, int], rows: int) -> None:
-    """Scale the drawing into a place given to a fraction of a pixel, and paste its first `rows` rows."""
-    left, top, width, tall = place
+def _paste(
+    picture: Image.Image, drawing: Drawing, stands: tuple[float, float], scale: tuple[float, float], bottom: float
+) -> None:
+    """Scale the drawing, put its foot where it stands to a fraction of a pixel, leave out what is below `bottom`."""
+    left, top = stands[0] - drawing.foot[0] * scale[0], stands[1] - drawing.foot[1] * scale[1]
     x, y = ceil(left), ceil(top)
-    per_x, per_y = drawing.width / width, drawing.height / tall
-    size = (max(1, width - 1), max(1, tall - 1))
-    start = ((x - left) * per_x, (y - top) * per_y)
-    box = (*start, min(drawing.width, start[0] + size[0] * per_x), min(drawing.height, start[1] + size[1] * per_y))
-    scaled = drawing.resize(size, Image.Resampling.BILINEAR, box)
-    cut = scaled.crop((0, 0, size[0], rows)) if rows < tall else scaled
-    picture.paste(cut, (x, y), cut)
+    right = floor(left + drawing.colour.width * scale[0])
+    below = floor(min(top + drawing.colour.height * scale[1], bottom))
+    if right <= x or below <= y or x >= picture.width or y >= picture.height or right <= 0 or below <= 0:
+        return
+    box = ((x - left) / scale[0], (y - top) / scale[1], (right - left) / scale[0], (below - top) / scale[1])
+    size = (right - x, below - y)
+    colour, cover = (image.resize(size, Image.Resampling.BILINEAR, box) for image in (drawing.colour, drawing.cover))
+    picture.paste(colour, (x, y), cover)

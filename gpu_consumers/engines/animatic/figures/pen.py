@@ -30,6 +30,22 @@ class Inks:
     """Lamps, flames, lit windows."""
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Drawing:
+    """A finished figure, cut to its outline."""
+
+    colour: Image.Image
+    cover: Image.Image
+    foot: Point
+    """Where it stands, in pixels from its left and top."""
+
+    def mirrored(self) -> "Drawing":
+        """Looking the other way."""
+        flip = Image.Transpose.FLIP_LEFT_RIGHT
+        foot = (self.colour.width - self.foot[0], self.foot[1])
+        return Drawing(colour=self.colour.transpose(flip), cover=self.cover.transpose(flip), foot=foot)
+
+
 class Pen:
     """A figure being drawn, `height` pixels high. `reach`: (left, right, up, down) from its foot, in figure heights."""
 
@@ -83,19 +99,21 @@ class Pen:
             share = index / max(1, count - 1) if count > 1 else 0
             self.limb(points[index : index + 2], widths[0] + (widths[1] - widths[0]) * share, colour)
 
-    def finished(self, rim: Colour, light_x: float) -> Image.Image:
+    def finished(self, rim: Colour, light_x: float) -> Drawing:
         """The drawing with a rim of light on the side where `light_x` (-1 left, 1 right) says it comes from."""
         image = self._image.reduce(_SUPER)
-        pixels = np.asarray(image).astype(np.float32)
-        alpha = pixels[..., 3] / 255
+        box = image.getbbox() or (0, 0, 1, 1)
+        pixels = np.asarray(image.crop(box)).astype(np.float32)
+        colour, alpha = pixels[..., :3], pixels[..., 3] / 255
         step = max(1, round(self._scale / _SUPER / 90))
         inner = np.zeros_like(alpha)
-        dx = step if light_x > 0 else -step
-        rolled = np.roll(alpha, (step, -dx), (0, 1))
-        inner[step:] = rolled[step:]
+        inner[step:] = np.roll(alpha, (step, -step if light_x > 0 else step), (0, 1))[step:]
         edge = np.clip(alpha - inner, 0, 1)[..., None] * 0.55
-        pixels[..., :3] += (rim.astype(np.float32) - pixels[..., :3]) * edge
-        return Image.fromarray(np.clip(pixels, 0, 255).astype(np.uint8))
+        colour += (rim.astype(np.float32) - colour) * edge
+        colour[alpha == 0] = self.inks.main  # or scaling would mix black into the outline
+        origin = (self._origin[0] / _SUPER - box[0], self._origin[1] / _SUPER - box[1])
+        cover = Image.fromarray((alpha * 255).astype(np.uint8))
+        return Drawing(colour=Image.fromarray(np.clip(colour, 0, 255).astype(np.uint8)), cover=cover, foot=origin)
 
     def _at(self, point: Point) -> tuple[float, float]:
         return self._origin[0] + point[0] * self._scale, self._origin[1] - point[1] * self._scale

@@ -11,6 +11,8 @@ from gpu_consumers.engines.animatic.scenery.set import HORIZON, Scenery, marks, 
 _BOTTOM = 1 + MARGIN
 _NEON = (rgb(240, 60, 170), rgb(60, 226, 236), rgb(244, 190, 60), rgb(140, 90, 244))
 _KERB = 0.70
+_ALLEY = 0.46
+"""Below it the street fronts cover what is behind."""
 _HIDDEN = _KERB + 0.2
 """Below it the street covers what is behind."""
 
@@ -77,14 +79,14 @@ def village(stage: Stage) -> Scenery:
 
 def _skyline(stage: Stage, name: str, *, haze: float, depth: float, tall: tuple[float, float]) -> Strip:
     palette, random = stage.palette, stage.random(name)
-    ink = Ink(stage, -MARGIN, _HIDDEN, palette.lit(rgb(86, 92, 116), haze))
+    ink = Ink(stage, -MARGIN, _ALLEY + 0.1, palette.lit(rgb(86, 92, 116), haze))
     x = 0.0
     while x < stage.period - 0.05:
         wide = float(random.uniform(0.06, 0.15))
         height = float(random.uniform(tall[0] * 0.6, tall[0] + tall[1] * random.random() ** 2))
         base = HORIZON + 0.06
         wall = palette.lit(mix(rgb(88, 96, 122), rgb(126, 116, 120), float(random.random())), haze)
-        _tower(ink, stage, (x, base - height, x + wide, _HIDDEN), wall, haze, int(random.integers(1 << 30)))
+        _tower(ink, stage, (x, base - height, x + wide, _ALLEY + 0.1), wall, haze, int(random.integers(1 << 30)))
         if random.random() < 0.3:
             ink.line([(x + wide / 2, base - height), (x + wide / 2, base - height - 0.06)], 0.004, wall)
         x += wide * float(random.uniform(0.85, 1.1))
@@ -122,6 +124,7 @@ def _street_fronts(stage: Stage) -> Strip:
         stone = (rgb(142, 108, 92), rgb(116, 116, 128), rgb(150, 136, 116), rgb(96, 84, 92))[int(random.integers(4))]
         wall = palette.lit(stone, 0.06)
         ink.box(left, top, right - 0.012, _HIDDEN, wall)
+        ink.box(right - 0.012, _ALLEY, right, _HIDDEN, wall * 0.4)
         ink.box(left, top, right - 0.012, top + 0.018, wall * 1.14)
         _windows(ink, stage, (left, top + 0.05, right - 0.012, _KERB - 0.14), wall, int(random.integers(1 << 30)))
         glow = _NEON[int(random.integers(4))] if neon else palette.window
