@@ -3,6 +3,7 @@
 import os
 import subprocess
 import sys
+from functools import partial
 from pathlib import Path
 
 import pytest
@@ -17,6 +18,8 @@ from streams.prompts.storyboard import parse_storyboard
 from tests.cli.events import finished, say
 
 EXAMPLES = Path(__file__).parents[2] / "examples"
+instruct = partial(instruct_shots, clock=lambda: 0.0)
+"""Without a deadline."""
 
 
 def run(settings: Settings, name: str, *arguments: str) -> str:
@@ -41,7 +44,7 @@ def test_what_a_producer_sends_is_a_job_that_can_be_planned(name: str, bus_setti
     prompt = event_of(message)
     assert isinstance(prompt, PromptSubmitted)
     assert (prompt.job_id, message.job_id) == (job_id, job_id)
-    assert planned(prompt, instruct_shots).frames == 192
+    assert planned(prompt, instruct).frames == 192
 
 
 def test_the_json_producer_is_ten_lines_of_code() -> None:
@@ -58,13 +61,13 @@ def test_a_subscriber_hears_of_finished_videos(bus_settings: Settings) -> None:
 
 @pytest.mark.parametrize("file", sorted((EXAMPLES / "storyboards").iterdir()), ids=lambda file: file.name)
 def test_a_storyboard_is_accepted_without_a_remark(file: Path) -> None:
-    plan = planned(parse_storyboard(file.read_text(encoding="utf-8"), "film"), instruct_shots)
+    plan = planned(parse_storyboard(file.read_text(encoding="utf-8"), "film"), instruct)
     assert plan.lint == ()
     assert len(plan.shots) >= 2
 
 
 def test_the_demo_has_every_kind_of_seam() -> None:
     file = EXAMPLES / "storyboards" / "three_lights.yaml"
-    plan = planned(parse_storyboard(file.read_text(encoding="utf-8"), "demo"), instruct_shots)
+    plan = planned(parse_storyboard(file.read_text(encoding="utf-8"), "demo"), instruct)
     assert plan.frames == 288
     assert {segment.seam for segment in plan.segments} == set(SeamKind)
