@@ -48,6 +48,17 @@ class Detector(Watcher, Protocol):
         ...
 
 
+def change(before: Luma, after: Luma) -> Luma:
+    """How far each pixel has moved, in levels."""
+    moved: Luma = np.maximum(before, after) - np.minimum(before, after)
+    return moved
+
+
+def mean(luma: Luma) -> float:
+    """As `luma.mean()`, in a third of the time."""
+    return float(np.add.reduce(luma, axis=None, dtype=np.uint64)) / luma.size
+
+
 class Reel:
     """The pictures of one file in a row: each with its mean and its difference to the one before."""
 
@@ -60,8 +71,8 @@ class Reel:
         """The next frame as detectors see it."""
         diff = None
         if self._last is not None and self._last.shape == luma.shape:
-            diff = float((np.maximum(luma, self._last) - np.minimum(luma, self._last)).mean())
-        picture = Picture(frame=len(self.luma), luma=luma, mean=float(luma.mean()), diff=diff)
+            diff = mean(change(self._last, luma))
+        picture = Picture(frame=len(self.luma), luma=luma, mean=mean(luma), diff=diff)
         self.luma.append(picture.mean)
         self.luma_diff.append(diff)
         self._last = luma

@@ -4,7 +4,7 @@ import numpy as np
 
 from qc_consumers.detectors import Picture, Span
 
-BLACK_LEVEL = 16 + 0.10 * (235 - 16)
+BLACK_LEVEL = int(16 + 0.10 * (235 - 16))
 BLACK_SHARE = 0.98
 
 

@@ -10,7 +10,7 @@ import math
 
 import numpy as np
 
-from qc_consumers.detectors import Luma, Picture, Span
+from qc_consumers.detectors import Luma, Picture, Span, change, mean
 
 LOSSLESS_LEVELS = 2
 """What moves by more than this in a lossless file really moves."""
@@ -50,10 +50,10 @@ class Frozen:
             self._spans.append(Span(first=self._first.frame, frames=self._frames, value=self._frames / self._fps))
 
     def _is_still(self, first: Luma, luma: Luma) -> bool:
-        change = np.maximum(first, luma) - np.minimum(first, luma)
-        if float(change.mean()) > self._noise_levels * _MEAN_OF_LEVELS:
+        moved = change(first, luma)
+        if mean(moved) > self._noise_levels * _MEAN_OF_LEVELS:
             return False
-        return float(np.count_nonzero(change > self._noise_levels)) <= _MOVING_SHARE * change.size
+        return int(np.count_nonzero(moved > self._noise_levels)) <= _MOVING_SHARE * moved.size
 
 
 class Duplicate:

@@ -83,12 +83,12 @@ def measure_quality(pair: Pair, folder: Path, show: Show, *, threads: int, timeo
 
 
 def _command(pair: Pair, threads: int) -> list[str]:
-    piece = _indexed(pair.piece, pair, threads)
+    piece = _indexed(pair.piece, pair)
     if pair.head or pair.tail:
         piece = piece.filter("tpad", start=pair.head, stop=pair.tail, start_mode="clone", stop_mode="clone")
         piece = piece.filter("setpts", "N")
     pieces = piece.filter_multi_output("split", 2)
-    references = _indexed(pair.reference, pair, threads).filter_multi_output("split", 2)
+    references = _indexed(pair.reference, pair).filter_multi_output("split", 2)
     vmaf = ffmpeg.filter(
         [pieces[0], references[0]],
         "libvmaf",
@@ -109,10 +109,10 @@ def _command(pair: Pair, threads: int) -> list[str]:
     return ffmpeg.merge_outputs(shown, *scored).global_args(*flags).compile(cmd=_executable())
 
 
-def _indexed(path: Path, pair: Pair, threads: int) -> Any:
-    """The frames of a file, frame n at n: whatever the file says about time."""
+def _indexed(path: Path, pair: Pair) -> Any:
+    """The frames of a file, frame n at n: whatever the file says about time. Each file has a decoder thread: scoring takes longer."""
     tick = f"{pair.fps.denominator}/{pair.fps.numerator}"
-    return ffmpeg.input(str(path), threads=threads).video.filter("settb", tick).filter("setpts", "N")
+    return ffmpeg.input(str(path), threads=1).video.filter("settb", tick).filter("setpts", "N")
 
 
 def _least_error(pair: Pair) -> float:
@@ -153,7 +153,7 @@ def _show(stream: BinaryIO, pair: Pair, show: Show) -> int:
     shown = 0
     while len(data := stream.read(2 * width * height)) == 2 * width * height:
         both = np.frombuffer(data, np.uint8).reshape(height, 2 * width)
-        show(both[:, :width], both[:, width:])
+        show(np.ascontiguousarray(both[:, :width]), np.ascontiguousarray(both[:, width:]))
         shown += 1
     return shown
 
