@@ -12,10 +12,24 @@ class EngineLimits:
     overlap_frames: int
     """Between neighbouring segments; 0: the engine continues exactly."""
     state_segments: int
-    """How many earlier segments' latents it resumes from; 0: all."""
+    """How many earlier segments' latents it resumes from; 0: all since the last cut or dissolve."""
     max_pixels: int
+    first_block_frames: int = 1
+    block_frames: int = 1
+    """A take (shots joined by continuous transitions) is made of a first block and others: its segments end where blocks do."""
+    side_multiple: int = 2
+    """Width and height are multiples of it."""
 
 
 ENGINES: dict[str, EngineLimits] = {
     "animatic": EngineLimits(max_segment_frames=40, overlap_frames=8, state_segments=1, max_pixels=3840 * 2160),
+    "causal_dit": EngineLimits(
+        max_segment_frames=48,
+        overlap_frames=0,
+        state_segments=0,
+        max_pixels=1920 * 1088,
+        first_block_frames=9,
+        block_frames=12,
+        side_multiple=16,
+    ),
 }

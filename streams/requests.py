@@ -65,7 +65,7 @@ def outstanding(job: JobState, now_us: int) -> Iterator[Event]:
 def _segment(job: JobState, index: int, now_us: int) -> SegmentRequested:
     plan = plan_of(job)
     segment = plan.segments[index]
-    oldest = max(0, index - plan.state_segments) if plan.state_segments else 0
+    oldest = max(0, index - plan.state_segments) if plan.state_segments else _take_start(plan, index)
     return sealed(
         SegmentRequested(
             job_id=job.job_id,
@@ -87,6 +87,11 @@ def _segment(job: JobState, index: int, now_us: int) -> SegmentRequested:
             requested_us=now_us,
         )
     )
+
+
+def _take_start(plan: Plan, index: int) -> int:
+    """The first segment of the take that a segment belongs to: no engine continues over a cut or dissolve."""
+    return max(k for k in range(index + 1) if plan.segments[k].seam is not SeamKind.CONTINUOUS)
 
 
 def _shots(plan: Plan, index: int) -> tuple[PlannedShot, ...]:

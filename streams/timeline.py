@@ -69,7 +69,7 @@ def _spans(run: Span, starts: Sequence[int], transitions: Sequence[Transition], 
     shortest = max((limits.max_segment_frames - overlap) // 2, overlap, 1)
     borders = [run.start]
     for start, transition in zip(starts, transitions, strict=False):
-        border = start - overlap
+        border = run.start + _block_end(start - overlap - run.start, limits)
         if transition is Transition.CONTINUOUS and border - borders[-1] >= shortest and run.end - border >= shortest:
             borders.append(border)
     borders.append(run.end)
@@ -83,17 +83,29 @@ def _spans(run: Span, starts: Sequence[int], transitions: Sequence[Transition], 
         )
 
 
+def _block_end(frames: int, limits: EngineLimits) -> int:
+    """The last end of a block within this many frames of a take, or of the first block if that is longer."""
+    first, block = limits.first_block_frames, limits.block_frames
+    return max(frames - first, 0) // block * block + first
+
+
+def _blocks(frames: int, block: int) -> int:
+    return -(-frames // block)
+
+
 def _segments(span: Span, limits: EngineLimits) -> Iterator[SegmentPlan]:
-    """As few segments as the limit allows, with lengths that differ by one frame at most."""
-    overlap = limits.overlap_frames
-    new = limits.max_segment_frames - overlap
+    """As few segments as the limit allows, with lengths that differ by one block at most."""
+    overlap, block = limits.overlap_frames, limits.block_frames
+    new = (limits.max_segment_frames - overlap) // block
     generated = span.end - span.start + span.tail
-    count = max(1, -(-(generated - overlap) // new))
-    total = generated + (count - 1) * overlap
+    begun = block - limits.first_block_frames if span.seam is not SeamKind.CONTINUOUS else 0
+    count = max(1, -(-_blocks(generated - overlap + begun, block) // new))
+    total = _blocks(generated + (count - 1) * overlap + begun, block)
     start = span.start
     for index in range(count):
-        frames = total * (index + 1) // count - total * index // count
         last = index == count - 1
+        frames = (total * (index + 1) // count - total * index // count) * block - (0 if index else begun)
+        frames = span.end + span.tail - start if last else frames
         yield SegmentPlan(
             start_frame=start,
             frames=frames,

@@ -112,6 +112,9 @@ def _check_size(prompt: PromptSubmitted) -> None:
             raise refused(field, "range", f"{pixels} is not from {MIN_SIDE} to {MAX_SIDE}")
         if pixels % 2:
             raise refused(field, "even", f"{pixels} is odd: 4:2:0 video halves both sides")
+        multiple = ENGINES[prompt.engine].side_multiple
+        if pixels % multiple:
+            raise refused(field, "multiple", f"{pixels} is not a multiple of {multiple}, as the engine needs it")
     most = ENGINES[prompt.engine].max_pixels
     if prompt.width * prompt.height > most:
         raise refused("width", "pixels", f"{prompt.width}x{prompt.height} is more than the {most} pixels of the engine")

@@ -17,6 +17,7 @@ and of its frames may differ (a causal VAE makes 4 frames from one latent).
 
 from collections.abc import Iterator, Mapping, Sequence
 from importlib import import_module
+from importlib.metadata import entry_points
 from typing import Protocol, TypeAlias, cast
 
 import numpy as np
@@ -41,7 +42,8 @@ class EngineError(Exception):
 class EngineState(Protocol):
     """Where one job is: what its next segment starts from, and what its decoder remembers.
 
-    `denoise` and `decode` may run in two threads at once; each is called by one thread at a time, in order.
+    `denoise` and `decode` may run in two threads at once; among all states of an engine each is called by one thread at a time,
+    for one state in order.
     """
 
     def denoise(self, request: SegmentRequested) -> Iterator[Latents]:
@@ -84,12 +86,30 @@ class Engine(Protocol):
         ...
 
 
-_ENGINES: Mapping[str, str] = {"animatic": "gpu_consumers.engines.animatic.engine:AnimaticEngine"}
+GROUP = "longtake.engines"
+"""Entry points of other packages: the name is the engine's, the value `package.module:Class`, made without arguments."""
+_BUILT_IN: Mapping[str, str] = {
+    "animatic": "gpu_consumers.engines.animatic.engine:AnimaticEngine",
+    "causal_dit": "gpu_consumers.engines.causal_dit.engine:CausalDitEngine",
+    "diffusers": "gpu_consumers.engines.diffusers:DiffusersEngine",
+    "veo": "gpu_consumers.engines.veo:VeoEngine",
+}
+_EXTRAS: Mapping[str, str] = {"causal_dit": "gpu", "diffusers": "gpu", "veo": "veo"}
 
 
 def create(name: str) -> Engine:
-    """A new engine; its libraries are imported now and not before. Raises: EngineError if there is none of that name."""
-    if name not in _ENGINES:
-        raise EngineError(FailureKind.ENGINE, f"no engine {name!r}; there are {sorted(_ENGINES)}", retryable=False)
-    module, _, attribute = _ENGINES[name].partition(":")
-    return cast(Engine, getattr(import_module(module), attribute)())
+    """A new engine; its libraries are imported now and not before.
+
+    Raises: EngineError if there is none of that name, or if what it needs is not installed.
+    """
+    engines = {**{point.name: point.value for point in entry_points(group=GROUP)}, **_BUILT_IN}
+    if name not in engines:
+        raise EngineError(FailureKind.ENGINE, f"no engine {name!r}; there are {sorted(engines)}", retryable=False)
+    module, _, attribute = engines[name].partition(":")
+    try:
+        made = getattr(import_module(module), attribute)()
+    except ModuleNotFoundError as error:
+        remedy = f": pip install 'longtake[{_EXTRAS[name]}]'" if name in _EXTRAS else ""
+        reason = f"the {name} engine needs {error.name}{remedy}"
+        raise EngineError(FailureKind.ENGINE, reason, retryable=False) from error
+    return cast(Engine, made)

@@ -16,20 +16,18 @@ from gpu_consumers.engines.causal_dit.grid import blocks_for, frames_of
 from gpu_consumers.engines.engine import EngineError
 from schemas.records import FailureKind, Instruction, PlannedShot, SegmentRequested, Transition, VideoFormat
 
-SHOTS = (
-    PlannedShot(
-        shot=0, start_frame=0, frames=33, transition=Transition.CUT, seed=1, instruction=Instruction(text="a fox")
-    ),
-    PlannedShot(
-        shot=1,
-        start_frame=33,
-        frames=60,
-        transition=Transition.CONTINUOUS,
-        seed=1,
-        instruction=Instruction(text="a wolf"),
-    ),
-)
-BORDERS = (0, 21, 33, 57, 93)
+
+def shot(number: int, start: int, text: str) -> PlannedShot:
+    transition = Transition.CONTINUOUS if number else Transition.CUT
+    instruction = Instruction(text=text)
+    return PlannedShot(
+        shot=number, start_frame=start, frames=60, transition=transition, seed=1, instruction=instruction
+    )
+
+
+SHOTS = (shot(0, 0, "a fox"), shot(1, 69, "a wolf"), shot(2, 105, "a hare"))
+BORDERS = (0, 33, 69, 105, 129)
+"""The first shot is longer than the window: what came before a prompt is then seen through the window only."""
 Segment = tuple[NDArray[np.generic], NDArray[np.uint8]]
 
 
@@ -48,7 +46,7 @@ def request(segment: int) -> SegmentRequested:
         frames=end - start,
         head_overlap=0,
         tail_overlap=0,
-        shots=tuple(s for s in SHOTS if s.start_frame < end and s.start_frame + s.frames > start),
+        shots=tuple(s for s in SHOTS if s.start_frame < end)[-2:],
         negative=(),
         seed=11,
         latent_ref=(),
@@ -75,7 +73,7 @@ def test_a_take_is_what_was_asked(whole: list[Segment]) -> None:
         assert frames.shape == (wanted.frames, 16, 32, 3)
         assert frames.dtype == np.uint8
         assert latents.dtype == np.float16
-    assert sum(len(latents) for latents, _ in whole) == 24
+    assert sum(len(latents) for latents, _ in whole) == 33
     assert np.std(whole[3][1].astype(float)) > 1
 
 

@@ -46,6 +46,7 @@ REFUSED_PROMPTS: list[tuple[dict[str, Any], str, str]] = [
     ({"duration_s": 0.5, "fps": 1.0}, "duration_s", "frames"),
     ({"width": 641}, "width", "even"),
     ({"height": 361}, "height", "even"),
+    ({"engine": "causal_dit", "width": 640, "height": 360}, "height", "multiple"),
     ({"width": 0}, "width", "range"),
     ({"height": -360}, "height", "range"),
     ({"width": 62}, "width", "range"),

@@ -154,3 +154,20 @@ def test_an_engine_that_continues_exactly_has_continuous_seams_without_overlap()
 )
 def test_shot_starts_round_the_sum_and_not_the_shots(seconds: list[str], fps: str, starts: tuple[int, ...]) -> None:
     assert shot_starts([Fraction(s) for s in seconds], Fraction(fps)) == starts
+
+
+@given(timelines())
+def test_segments_of_a_block_engine_end_where_its_blocks_do(timeline: tuple[list[int], list[Transition]]) -> None:
+    engine = ENGINES["causal_dit"]
+    segments = cut(*timeline, engine)
+    take = 0
+    for segment, following in pairwise(segments):
+        take = take if segment.seam is SeamKind.CONTINUOUS else segment.start_frame
+        assert segment.frames <= engine.max_segment_frames
+        if following.seam is SeamKind.CONTINUOUS:
+            assert segment.tail_overlap == 0
+            assert (segment.start_frame + segment.frames - take - 9) % 12 == 0
+
+
+def test_a_take_of_blocks_is_cut_evenly() -> None:
+    assert [s.frames for s in cut((0, 192), (CUT,), ENGINES["causal_dit"])] == [33, 36, 48, 36, 39]

@@ -106,8 +106,12 @@ class CausalDitState:
             raise EngineError(FailureKind.STATE_MISSING, f"{count} latents do not lead to frame {request.start_frame}")
         self._start = request.start_frame - frames_of(count)
         for index in range(count // block):
+            part = latents[:, :, index * block : (index + 1) * block]
+            if self._start + self._take.frames < request.shots[0].start_frame:
+                self._take.remember(part)
+                continue
             self._follow(request)
-            self._take.replay(latents[:, :, index * block : (index + 1) * block])
+            self._take.replay(part)
         self._take.warm_decoder()
 
     def denoise(self, request: SegmentRequested) -> Iterator[Latents]:

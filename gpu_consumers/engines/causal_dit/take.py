@@ -56,6 +56,10 @@ class Take:
         take_in(self._model.transformer, self._cache, self._context, self._used(block))
         self.blocks.append(block)
 
+    def remember(self, block: Tensor) -> None:
+        """Note a block from before the prompt in hand: the prompt's start computes the window's keys anyway."""
+        self.blocks.append(block)
+
     def warm_decoder(self) -> None:
         """Bring the decoder to the end of the replayed blocks, without keeping their frames."""
         reach = -(-DECODER_REACH // self._model.config.window.block)
