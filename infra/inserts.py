@@ -91,7 +91,7 @@ class Database:
 
         1. Insert with the token: if it is known, ClickHouse does nothing. 2. If ClickHouse was started after the rows can
         have been inserted first, look whether they are there. A server that is killed between the entry in its log of
-        tokens and the commit of the rows (1 of 100 kills under load) remembers a token without rows, and would drop them
+        tokens and the commit of the rows (1 of 50 kills under load) remembers a token without rows, and would drop them
         for good. 3. If they are not there, insert them with a token of the next number.
 
         Raises: RowsError; ClosedError if `close` is called meanwhile; DatabaseError if ClickHouse refuses the rows (a bug).

@@ -1,8 +1,8 @@
 """Frozen pictures, and single repeated frames.
 
 A still is measured against its first frame, not frame by frame, so that slow motion adds up and is none. ffmpeg's
-`freezedetect=n=-50dB` looks at the mean alone and calls slow but live shots frozen (22 times in the first 5 s of Big Buck
-Bunny). So it also counts how many pixels move: in a still, none by more than noise. A burnt-in time code that runs on
+`freezedetect=n=-50dB` looks at the mean alone and calls slow but live shots frozen (5 times in the first 5 s of Big Buck
+Bunny). So this one also counts how many pixels move: in a still, none by more than noise. A burnt-in time code that runs on
 over a picture that is meant to stand still is enough to make it live.
 """
 
