@@ -1,6 +1,7 @@
 """What the planner must know of each engine: how much it generates in one go and what it resumes from."""
 
 from dataclasses import dataclass
+from importlib.metadata import entry_points
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -32,4 +33,16 @@ ENGINES: dict[str, EngineLimits] = {
         block_frames=12,
         side_multiple=16,
     ),
+    "diffusers": EngineLimits(
+        max_segment_frames=80, overlap_frames=0, state_segments=1, max_pixels=1920 * 1088, side_multiple=16
+    ),
+    "veo": EngineLimits(max_segment_frames=168, overlap_frames=0, state_segments=1, max_pixels=1920 * 1080),
 }
+GROUP = "longtake.limits"
+"""Entry points of packages that bring an engine: the name is the engine's, the value names its EngineLimits."""
+
+
+def add_installed() -> None:
+    """Know the limits of other packages' engines too. Called once by a process that plans jobs."""
+    for point in entry_points(group=GROUP):
+        ENGINES.setdefault(point.name, point.load())

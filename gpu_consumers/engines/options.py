@@ -1,11 +1,18 @@
 """Are engine options right? Asked before a job is accepted, so without any engine's libraries."""
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 
 from gpu_consumers.engines.animatic.options import parse_options
+from gpu_consumers.engines.clip_options import diffusers_options, veo_options
+
+_PARSERS: Mapping[str, Callable[[Mapping[str, str]], object]] = {
+    "animatic": parse_options,
+    "diffusers": diffusers_options,
+    "veo": veo_options,
+}
 
 
 def check_options(engine: str, options: Mapping[str, str]) -> None:
-    """Raises: BadInputError naming the option and the rule it breaks. An engine that is not known is not checked here."""
-    if engine == "animatic":
-        parse_options(options)
+    """Raises: BadInputError naming the option and the rule it breaks. The options of other engines are not checked here."""
+    if engine in _PARSERS:
+        _PARSERS[engine](options)

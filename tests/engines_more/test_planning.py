@@ -10,10 +10,13 @@ import pytest
 from gpu_consumers.engines.causal_dit.grid import frames_of
 from gpu_consumers.engines.causal_dit.ledger import RESERVE
 from gpu_consumers.engines.causal_dit.models import MODELS
-from gpu_consumers.engines.causal_dit.planning import SEGMENT_BLOCKS, TakePlan, kv_bytes, plan
+from gpu_consumers.engines.causal_dit.planning import TakePlan, kv_bytes, plan
 from gpu_consumers.engines.causal_dit.storage import Precision
 from infra.cli.errors import CliError, Exit
 from infra.cli.plan import plan as command
+from schemas.engines import ENGINES
+from schemas.records import Transition
+from streams.timeline import cut
 
 TINY = replace(MODELS["tiny"], dit=replace(MODELS["tiny"].dit, layers=8))
 """Layers enough that keys and values weigh something."""
@@ -37,9 +40,14 @@ def planned(frames: int, card_bytes: int) -> TakePlan:
 
 def test_two_minutes_at_sixteen_frames_are_483_latents(need: int) -> None:
     found = planned(1920, card(need))
-    assert (found.frames, found.latents, found.segments) == (1920, 483, 17)
+    assert (found.frames, found.latents, found.segments) == (1920, 483, 41)
     assert frames_of(found.latents) >= 1920 > frames_of(found.latents - 3)
-    assert found.segments == -(-483 // (3 * SEGMENT_BLOCKS))
+
+
+@pytest.mark.parametrize("frames", [1, 9, 45, 46, 57, 93, 94, 141, 1920])
+def test_the_segments_are_those_that_the_director_cuts(frames: int) -> None:
+    cut_by_director = cut((0, frames), (Transition.CUT,), ENGINES["causal_dit"])
+    assert planned(frames, 1 << 50).segments == len(cut_by_director)
 
 
 def test_what_fits_needs_no_change(need: int) -> None:

@@ -12,9 +12,9 @@ from gpu_consumers.engines.causal_dit.ledger import RESERVE, Ledger, predict
 from gpu_consumers.engines.causal_dit.memory import storage_shape
 from gpu_consumers.engines.causal_dit.models import ModelConfig
 from gpu_consumers.engines.causal_dit.storage import DeviceStorage, Precision
+from schemas.engines import ENGINES
 
-SEGMENT_BLOCKS = 10
-"""120 frames in one go: what a worker that is killed loses at most."""
+_LIMITS = ENGINES["causal_dit"]
 CHUNK_LAYERS = 3
 """Layers that are fetched at once when the cache is offloaded; two such chunks are on the card."""
 SMALL_WINDOW = Window(latents=9)
@@ -60,7 +60,7 @@ def plan(config: ModelConfig, width: int, height: int, frames: int, card_bytes: 
         height=height,
         frames=frames,
         latents=blocks * config.window.block,
-        segments=-(-blocks // SEGMENT_BLOCKS),
+        segments=-(-blocks // (_LIMITS.max_segment_frames // _LIMITS.block_frames)),
         memory=ledger,
         total_bytes=ledger.total,
         jobs=jobs,
