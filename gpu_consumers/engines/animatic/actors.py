@@ -6,6 +6,8 @@ from math import ceil, cos, floor, pi
 import numpy as np
 from PIL import Image
 
+from gpu_consumers.engines.animatic.canvas import period_of
+from gpu_consumers.engines.animatic.control import Control
 from gpu_consumers.engines.animatic.figures.cast import FIGURES, figure_of, inks_of
 from gpu_consumers.engines.animatic.figures.pen import PHASES, Drawing, Figure, Pen, wave
 from gpu_consumers.engines.animatic.labels import name_tag
@@ -35,6 +37,7 @@ class Actors:
         self._scenery = scenery
         self._palette = palette
         self._size = size
+        self._period = period_of(size[0] / size[1])
         self._aspect = size[0] / size[1]
         self._drawn: dict[tuple[int, int], Drawing] = {}
         self._light_x = palette.orb.x * 2 - 1 if palette.orb else 0.6
@@ -48,8 +51,13 @@ class Actors:
             self._paint_one(picture, view, window, (index, token, x))
 
     def _placed(self, view: View) -> Iterator[tuple[int, Token, float]]:
-        """Where each stands: followers behind the first, rooted ones at fixed places."""
+        """Where each stands: followers behind the first, rooted ones at fixed places; all come again as the world does."""
         control = view.control
+        camera = control.pan_x + control.track_x
+        for index, token, x in self._lined_up(control):
+            yield index, token, camera + (x - camera + self._period / 2) % self._period - self._period / 2
+
+    def _lined_up(self, control: Control) -> Iterator[tuple[int, Token, float]]:
         x = control.subject_x
         for index, token in enumerate(self._look.tokens):
             size = self._height(token) * sum(figure_of(token).reach[:2])
@@ -79,8 +87,10 @@ class Actors:
         if self._scenery.grounded and not self._in_the_air(figure) and control.subject_y < _OFF_GROUND:
             self._throw_shadow(picture, stands, height * pixels)
         scale = height * pixels / self._drawn_height(token)
-        bottom = stands[1] - self._wading(token, figure) * height * pixels
-        _paste(picture, drawing, stands, (scale * max(0.12, abs(turned)), scale), bottom)
+        sunk = self._sunk(token, figure) * height * pixels
+        surface = stands[1] if sunk else float(picture.height)
+        stands = (stands[0], stands[1] + sunk)
+        _paste(picture, drawing, stands, (scale * max(0.12, abs(turned)), scale), surface)
         if token.kind not in FIGURES:
             tag = name_tag(token.label, self._size)
             top = stands[1] - drawing.foot[1] * scale - tag.height
@@ -91,17 +101,16 @@ class Actors:
         if self._scenery.grounded or self._scenery.water:
             foot = max(self._scenery.foot, _HEADROOM + height * 1.02)
             lift = figure.lift + 0.02 * wave(gait / 2) if self._in_the_air(figure) else 0.0
-            return max(foot - lift - max(climb, 0.0), _HEADROOM / 2 + height)
+            return max(foot - lift - max(climb, -figure.lift), _HEADROOM / 2 + height)
         return max(self._scenery.foot + height * 0.35 - climb, _HEADROOM / 2 + height) + 0.015 * wave(gait / 2)
 
     def _in_the_air(self, figure: Figure) -> bool:
         return figure.lift > 0 and self._look.action not in _RESTING
 
-    def _wading(self, token: Token, figure: Figure) -> float:
-        """How much of it is under water, in its heights; below 0: none, nor what hangs below its foot."""
-        if not self._scenery.water or token.kind in _AFLOAT or self._in_the_air(figure):
-            return -1.0
-        return 0.42
+    def _sunk(self, token: Token, figure: Figure) -> float:
+        """How deep it is in the water, in its heights."""
+        dry = not self._scenery.water or token.kind in _AFLOAT or self._in_the_air(figure)
+        return 0.0 if dry else 0.5
 
     def _drawn_height(self, token: Token) -> int:
         return max(8, min(_LARGEST_PX, round(self._height(token) * self._size[1] * _SPARE)))
@@ -121,13 +130,13 @@ class Actors:
 
 
 def _paste(
-    picture: Image.Image, drawing: Drawing, stands: tuple[float, float], scale: tuple[float, float], bottom: float
+    picture: Image.Image, drawing: Drawing, stands: tuple[float, float], scale: tuple[float, float], surface: float
 ) -> None:
-    """Scale the drawing, put its foot where it stands to a fraction of a pixel, leave out what is below `bottom`."""
+    """Scale the drawing, put its foot where it stands to a fraction of a pixel, leave out what is below the surface."""
     left, top = stands[0] - drawing.foot[0] * scale[0], stands[1] - drawing.foot[1] * scale[1]
     x, y = ceil(left), ceil(top)
     right = floor(left + drawing.colour.width * scale[0])
-    below = floor(min(top + drawing.colour.height * scale[1], bottom))
+    below = floor(min(top + drawing.colour.height * scale[1], surface))
     if right <= x or below <= y or x >= picture.width or y >= picture.height or right <= 0 or below <= 0:
         return
     box = ((x - left) / scale[0], (y - top) / scale[1], (right - left) / scale[0], (below - top) / scale[1])

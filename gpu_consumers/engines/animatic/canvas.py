@@ -48,7 +48,7 @@ class Stage:
     @property
     def columns(self) -> int:
         """Strip pixels until it repeats."""
-        return round(2.3 * max(self.aspect, 1.0) * self.per_height)
+        return round(period_of(self.aspect) * self.per_height)
 
     @property
     def period(self) -> float:
@@ -76,6 +76,11 @@ class Stage:
             ((i + j) * self.period / count, r)
             for i, j, r in zip(range(count), jitter, random.random(count), strict=True)
         ]
+
+
+def period_of(aspect: float) -> float:
+    """Picture heights after which the world repeats."""
+    return 2.3 * max(aspect, 1.0)
 
 
 class Ink:

@@ -53,7 +53,7 @@ class Noise:
 
     def at(self, frame: int) -> tuple[Field, NDArray[np.float64]]:
         """Unit normal noise of a frame: [4, h, w] for the fields, [4] for camera sway and grain."""
-        block, index = divmod(frame + BLOCK_FRAMES, BLOCK_FRAMES)  # an offset segment may ask for frames just before 0
+        block, index = divmod(frame, BLOCK_FRAMES)
         if block != self._block:
             random = np.random.Generator(np.random.PCG64([self._key.seed, self._key.variation, block]))
             self._fields = random.standard_normal((BLOCK_FRAMES, FIELDS, *self._shape), np.float32)

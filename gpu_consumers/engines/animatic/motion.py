@@ -17,6 +17,8 @@ _RANGES = {"pan_y": (-0.14, 0.14), "track_y": (-0.15, 0.15), "zoom": (0.0, 0.55)
 """From where to where a move goes in the time of its shot. Camera height counts downwards."""
 _OVERSHOOT = 0.5
 """A further move of the same kind goes on by this part of the range, then rests."""
+_STARTS = {"rise": -0.14, "fall": 0.36}
+"""How much higher than usual a subject begins."""
 _MOVE_SLOWEST_S = 12.0
 """A move takes the whole shot, but no longer than this at normal pace."""
 _SPEEDS = {
@@ -45,41 +47,14 @@ _KIND_SPEEDS = {
 }
 """Of what moves in its own way whatever the verb is: a car that 'crosses' does not walk."""
 _LOCOMOTION = ("walk", "run", "fly", "swim", "drive", "sail", "jump", "float")
-KNOWN_ACTIONS = (
-    *(
-        "walk",
-        "run",
-        "dance",
-        "jump",
-        "fly",
-        "swim",
-        "drive",
-        "sail",
-        "float",
-        "fall",
-        "rise",
-        "spin",
-        "gesture",
-        "sit",
-    ),
-    *("sleep", "stand", "burn"),
-)
+KNOWN_ACTIONS = (*_SPEEDS, "dance", "fall", "rise", "spin", "gesture", "sit", "sleep", "stand", "burn")
 KNOWN_MOVES = (
     *("pan left", "pan right", "tilt up", "tilt down", "dolly in", "dolly out", "zoom in", "zoom out", "tracking"),
     *("handheld", "crane up", "crane down", "static"),
 )
 _WRAPS = (
-    "car",
-    "truck",
-    "motorcycle",
-    "bicycle",
-    "train",
-    "plane",
-    "helicopter",
-    "spaceship",
-    "bird",
-    "dragon",
-    "kite",
+    *("car", "truck", "motorcycle", "bicycle", "train"),
+    *("plane", "helicopter", "spaceship", "bird", "dragon", "kite"),
 )
 """Leaves the picture and comes again; others turn round before they leave it."""
 
@@ -105,6 +80,7 @@ def opened(control: Control, pace: Pace) -> Control:
         **start,
         pan_x=pan * (("pan left" in look.moves) - ("pan right" in look.moves)),
         subject_x=0.0 if "tracking" in look.moves else -travel / 2,
+        subject_y=_STARTS.get(look.action, 0.0),
     )
     return replace(control, **_velocities(control, pace))
 
@@ -198,13 +174,17 @@ def _cadence(look: Look) -> float:
 
 
 def _climb(control: Control, look: Look) -> float:
-    """Upward speed of what rises or falls."""
-    fast = 0.30 if look.tokens and look.tokens[0].kind == "rocket" else 0.10
+    """Upward speed of what rises or falls, easing out where it ends; a rocket does not end."""
     kind = look.tokens[0].kind if look.tokens else ""
     if kind in ROOTED or look.action not in ("rise", "fall"):
         return 0.0
-    room = (0.38 - control.subject_y if fast < 0.2 else 1.2) if look.action == "rise" else control.subject_y + 0.3
-    return (1 if look.action == "rise" else -1) * fast * look.pace * min(1.0, max(0.0, room / 0.1))
+    if look.action == "fall":
+        return -0.10 * look.pace * _eased(control.subject_y + 0.3)
+    return look.pace * (0.30 if kind == "rocket" else 0.10 * _eased(0.38 - control.subject_y))
+
+
+def _eased(room: float) -> float:
+    return min(1.0, max(0.0, room / 0.1))
 
 
 def _turned_round(control: Control, pace: Pace) -> Control:
@@ -214,6 +194,6 @@ def _turned_round(control: Control, pace: Pace) -> Control:
     passes = bool(pace.look.tokens) and pace.look.tokens[0].kind in _WRAPS
     if passes and on_screen * control.facing > edge + 0.75:
         return replace(control, subject_x=control.subject_x - control.facing * (2 * edge + 1.4))
-    if not passes and on_screen * control.facing > edge - 0.12 and pace.look.pace and "tracking" not in pace.look.moves:
+    if not passes and on_screen * control.facing > edge - 0.12 and "tracking" not in pace.look.moves:
         return replace(control, facing=-control.facing)
     return control

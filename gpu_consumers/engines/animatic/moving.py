@@ -3,6 +3,7 @@
 Lengths are in picture heights.
 """
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from math import ceil, exp
 
@@ -48,19 +49,19 @@ class Clouds:
         inset = field.width * max(0.0, 1 - window.height) / 2
         box = (inset, max(0.0, (window.top + MARGIN) * per), field.width - inset, bottom)
         mask = field.resize((width, rows), _BICUBIC, box).point(self.table)
-        tint(picture, self.colour, mask, 0)
+        tint(picture, self.colour, mask)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Veil:
-    """The fog field over the whole picture, thickest around a height."""
+    """The fog field over the whole picture."""
 
     colour: Colour
     table: list[int]
 
     def paint(self, picture: Image.Image, view: View) -> None:
         mask = view.enlarged_field(2, picture.size).point(self.table)
-        tint(picture, self.colour, mask, 0)
+        tint(picture, self.colour, mask)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -91,8 +92,9 @@ class Ground:
     horizon: float
     colour: Colour
     texels: Bytes | None
-    table: list[int]
     stretch: tuple[float, float]
+    table: Sequence[int] = ()
+    """For the water field: its bytes to marks."""
     shine: "Shine | None" = None
 
     def paint(self, picture: Image.Image, view: View) -> None:
@@ -135,7 +137,6 @@ class Shine:
     """Sun or moon on water: marks show only in a column below it."""
 
     x: float
-    horizon: float
     spread: float
 
     def on(self, marks: Bytes, view: View, step: float) -> Bytes:
@@ -156,8 +157,8 @@ def ground_texels(stage: Stage, name: str, blots: tuple[float, float], cover: fl
     return table[np.clip(128 + 40 * field, 0, 255).astype(np.uint8)]
 
 
-def _water(field: Image.Image, table: list[int]) -> Bytes:
-    return np.asarray(field.resize((512, 256), Image.Resampling.BILINEAR).point(table))
+def _water(field: Image.Image, table: Sequence[int]) -> Bytes:
+    return np.asarray(field.resize((512, 256), Image.Resampling.BILINEAR).point(list(table)))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -179,7 +180,7 @@ class Falling:
         window = view.window(self.depth)
         left = round((window.left - self.speed[0] * seconds) * height) % width
         top = round((window.top - self.speed[1] * seconds) * height) % height
-        tint(picture, self.colour, self.mask.crop((left, top, left + width, top + height)), 0)
+        tint(picture, self.colour, self.mask.crop((left, top, left + width, top + height)))
 
 
 def tiled(tile: NDArray[np.uint8]) -> Image.Image:

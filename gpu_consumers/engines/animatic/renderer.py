@@ -25,6 +25,8 @@ MORPH_S = 0.75
 """How long a continuous shot takes to turn into the next."""
 _WORLDS, _CASTS = 6, 12
 """How many are kept: four jobs, some of them between two shots."""
+_WORLD_PIXELS = 12_000_000
+"""Of the pictures of all worlds that are kept: at 4K there are two of them, half a gigabyte each."""
 _POOL = 16
 """Blocks of memory that Pillow keeps."""
 _GRAIN = 2
@@ -89,7 +91,8 @@ class Renderer:
             step_s=step_s,
         )
         key = (backdrop, seed, video)
-        return _kept(self._worlds, key, _WORLDS, lambda: _built(stage))
+        limit = max(2, min(_WORLDS, _WORLD_PIXELS // (video.width * video.height)))
+        return _kept(self._worlds, key, limit, lambda: _built(stage))
 
     def _cast(self, look: Look, world: _World, seed: int) -> Actors:
         size = (world.stage.width, world.stage.height)

@@ -82,7 +82,7 @@ def _rocket(pen: Pen, phase: float, action: str) -> None:
     inks = pen.inks
     if action != "stand":
         flame = 0.24 + 0.05 * wave(phase * 3 % 1)
-        pen.shape([(-0.08, 0.14), (0.08, 0.14), (0.0, 0.12 - flame * 1.2)], inks.glow)
+        pen.shape([(-0.08, 0.14), (0.08, 0.14), (0.0, 0.12 - flame * 1.2)], inks.trim)
         pen.shape([(-0.045, 0.14), (0.045, 0.14), (0.0, 0.12 - flame * 0.7)], inks.light)
     for side in (-1, 1):
         pen.shape([(side * 0.09, 0.36), (side * 0.23, 0.10), (side * 0.09, 0.16)], inks.trim)

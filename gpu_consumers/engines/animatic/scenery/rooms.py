@@ -35,7 +35,7 @@ def interior(stage: Stage) -> Scenery:
     floor = wood * inside
     stops = [(_FLOOR, floor * 1.05), (1.0, floor * 0.72), (_BOTTOM, floor * 0.5)]
     behind.append(filled_strip(stage, gradient(stage, stops, _FLOOR, _BOTTOM), _FLOOR, 0.55))
-    behind.append(Ground(horizon=HORIZON + 0.12, colour=floor * 0.5, texels=_planks(), table=[], stretch=(100, 100)))
+    behind.append(Ground(horizon=HORIZON + 0.12, colour=floor * 0.5, texels=_planks(), stretch=(100, 100)))
     behind.append(_lamp_light(stage))
     table = Ink(stage, 0.5, _BOTTOM, wood * inside * 0.5)
     for x, r in stage.scattered("tables", 1.25):
@@ -58,7 +58,7 @@ def studio(stage: Stage) -> Scenery:
     grid = np.zeros((256, 256), np.uint8)
     grid[::32, :] = grid[1::32, :] = 150
     grid[:, ::32] = grid[:, 1::32] = 150
-    floor = Ground(horizon=HORIZON, colour=grey * 0.5, texels=grid, table=[], stretch=(110, 110))
+    floor = Ground(horizon=HORIZON, colour=grey * 0.5, texels=grid, stretch=(110, 110))
     board = Ink(stage, 0.0, HORIZON + 0.06, grey * 0.86)
     for x, r in stage.scattered("flats", 0.62):
         board.box(x - 0.12, 0.20 + 0.14 * r, x + 0.12, HORIZON + 0.05, grey * (0.80 + 0.1 * r))

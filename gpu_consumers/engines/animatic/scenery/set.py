@@ -6,7 +6,7 @@ from gpu_consumers.engines.animatic.canvas import MARGIN, Stage
 from gpu_consumers.engines.animatic.light import add_orb, add_stars
 from gpu_consumers.engines.animatic.moving import CAMERA_HEIGHT, Clouds, Ground, ground_texels, ramp
 from gpu_consumers.engines.animatic.paint import Paintable, Strip, filled_strip, gradient
-from gpu_consumers.engines.animatic.palette import Colour, Orb, mix
+from gpu_consumers.engines.animatic.palette import Colour, mix
 
 HORIZON = 0.55
 FOOT = HORIZON + CAMERA_HEIGHT
@@ -53,14 +53,9 @@ def plain(stage: Stage, near: Colour, horizon: float = HORIZON, haze: float = 0.
 def marks(stage: Stage, colour: Colour, blots: tuple[float, float], cover: float, strength: int) -> Ground:
     """Marks on the ground that run under the camera. `blots`: how many across a texture, and how long against wide."""
     texels = ground_texels(stage, "ground", blots, cover, strength)
-    return Ground(horizon=HORIZON, colour=colour, texels=texels, table=[], stretch=(90, 90))
+    return Ground(horizon=HORIZON, colour=colour, texels=texels, stretch=(90, 90))
 
 
 def shadow_side(stage: Stage, colour: Colour, haze: float) -> Colour:
     """The dark side of a thing."""
     return mix(stage.palette.lit(colour, haze), stage.palette.top * 0.4, 0.35)
-
-
-def orb_of(stage: Stage) -> Orb | None:
-    """Sun or moon, where there is one."""
-    return stage.palette.orb

@@ -38,7 +38,7 @@ def city(stage: Stage) -> Scenery:
         _mirror_lights(stage, street)
     behind.append(strip_of(street, 1.0, grain=0.03))
     grit = ground_texels(stage, "grit", (26, 2.0), 0.4, 70)
-    behind.append(Ground(horizon=HORIZON + 0.14, colour=palette.top * 0.3, texels=grit, table=[], stretch=(90, 90)))
+    behind.append(Ground(horizon=HORIZON + 0.14, colour=palette.top * 0.3, texels=grit, stretch=(90, 90)))
     return Scenery(behind=tuple(behind), before=(_lamps(stage),))
 
 

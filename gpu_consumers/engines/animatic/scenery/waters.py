@@ -12,7 +12,7 @@ from gpu_consumers.engines.animatic.paint import Paintable, Strip, faded, filled
 from gpu_consumers.engines.animatic.palette import Colour, mix, rgb
 from gpu_consumers.engines.animatic.scenery.growth import grass, palm, rock
 from gpu_consumers.engines.animatic.scenery.ranges import peaks, tree_line
-from gpu_consumers.engines.animatic.scenery.set import HORIZON, Scenery, orb_of, shadow_side, sky
+from gpu_consumers.engines.animatic.scenery.set import HORIZON, Scenery, shadow_side, sky
 from gpu_consumers.engines.animatic.weather import specks
 
 _BOTTOM = 1 + MARGIN
@@ -132,7 +132,7 @@ def _surface(stage: Stage, water: Colour) -> Strip:
 
 
 def _ripples(stage: Stage, strength: float = 1.0) -> tuple[Paintable, ...]:
-    palette, orb = stage.palette, orb_of(stage)
+    palette, orb = stage.palette, stage.palette.orb
     stormy = "storm" in stage.backdrop.weather
     dark = Ground(
         horizon=HORIZON,
@@ -147,7 +147,7 @@ def _ripples(stage: Stage, strength: float = 1.0) -> tuple[Paintable, ...]:
         texels=None,
         table=ramp(0.30 if orb else 0.12, 0.8, round((230 if orb else 130) * max(strength, 0.6))),
         stretch=(110, 240),
-        shine=Shine(x=orb.x, horizon=HORIZON, spread=max(0.10, orb.radius * 1.9)) if orb else None,
+        shine=Shine(x=orb.x, spread=max(0.10, orb.radius * 1.9)) if orb else None,
     )
     return dark, bright
 
