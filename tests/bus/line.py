@@ -17,11 +17,14 @@ from confluent_kafka import Consumer, KafkaException, Producer, TopicPartition, 
 from infra.bus import clients
 from infra.bus.clients import Member
 from infra.bus.decision import Decision
+from infra.bus.membership import Membership
 from infra.bus.message import Message
 from infra.bus.process import run_process, stop_on_signals
+from infra.bus.progress import ProgressWatch
 from infra.bus.reader import Reader, event_of
 from infra.bus.requests import event_in
 from infra.bus.table import run_table
+from infra.bus.watchdog import Watchdog
 from infra.bus.work import Handler, ThreadWork
 from infra.bus.worker import run_worker
 from infra.bus.writer import Writer
@@ -197,6 +200,17 @@ def table(settings: Settings, decider: Any = None, member: Member = TABLE) -> An
     return in_thread(lambda stop: run_table(settings, member, decider or Counter(), stop))
 
 
+@contextmanager
+def membership(settings: Settings) -> Generator[tuple[Membership, ProgressWatch]]:
+    """A member that looks for trouble after 2 s."""
+    watch = ProgressWatch(settings, limit_s=2.0)
+    with Watchdog(WORKER.name, settings.watchdog_s) as dog:
+        member = Membership(clients.worker_consumer(settings, WORKER), watch, dog)
+        member.join([ASKED], lambda _: None)
+        yield member, watch
+        member.close()
+
+
 # --- in processes ------------------------------------------------------------------------------------------------------
 
 _context = multiprocessing.get_context("forkserver")
@@ -205,10 +219,11 @@ _context.set_forkserver_preload(["tests.bus.line"])
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Accident:
-    """What happens to a process at a step of its first transaction."""
+    """What happens to a process once, at a step of a transaction."""
 
     step: str
     signal: int = signal.SIGKILL
+    transaction: int = 1
 
 
 @contextmanager
@@ -218,8 +233,8 @@ def worker_process(settings: Settings, accident: Accident | None = None, member:
 
 
 @contextmanager
-def table_process(settings: Settings, accident: Accident | None = None, member: Member = TABLE) -> Any:
-    with in_process(_serve_table, settings, member, accident) as process:
+def table_process(settings: Settings, accident: Accident | None = None, decider: type[Counter] = Counter) -> Any:
+    with in_process(_serve_table, settings, decider, accident) as process:
         yield process
 
 
@@ -241,9 +256,9 @@ def _serve_worker(settings: Settings, member: Member, accident: Accident | None)
     run_process(lambda: run_worker(settings, member, work, stop_on_signals()))
 
 
-def _serve_table(settings: Settings, member: Member, accident: Accident | None) -> None:
+def _serve_table(settings: Settings, decider: type[Counter], accident: Accident | None) -> None:
     _prepare(accident)
-    run_process(lambda: run_table(settings, member, Counter(), stop_on_signals()))
+    run_process(lambda: run_table(settings, TABLE, decider(), stop_on_signals()))
 
 
 def _prepare(accident: Accident | None) -> None:
@@ -271,12 +286,13 @@ class FatalProducer:
     def __init__(self, producer: Producer, accident: Accident) -> None:
         self._producer = producer
         self._accident = accident
-        self._happened = False
+        self._transaction = 0
 
     def __getattr__(self, name: str) -> Any:
         return getattr(self._producer, name)
 
     def begin_transaction(self) -> None:
+        self._transaction += 1
         self._at("before_begin")
         self._producer.begin_transaction()
         self._at("begun")
@@ -303,6 +319,5 @@ class FatalProducer:
         self._at("committed")
 
     def _at(self, step: str) -> None:
-        if step == self._accident.step and not self._happened:
-            self._happened = True
+        if (step, self._transaction) == (self._accident.step, self._accident.transaction):
             os.kill(os.getpid(), self._accident.signal)

@@ -2,6 +2,7 @@
 
 import os
 import signal
+from collections.abc import Iterable
 from dataclasses import replace
 from pathlib import Path
 from typing import Literal
@@ -9,17 +10,23 @@ from typing import Literal
 import pytest
 
 from infra.bus import clients
+from infra.bus.decision import Decision
 from infra.settings import Settings
+from schemas.records import JobState
 from tests.bus.line import (
+    ANSWERED,
+    ASKED,
     SESSION_MS,
     TABLE,
     WORKER,
     Accident,
+    Counter,
     all_read,
     answers,
     ask,
     eventually,
     jobs_by_partition,
+    membership,
     questions,
     rows,
     table,
@@ -83,6 +90,45 @@ def test_a_commit_that_a_stopped_director_finishes_late_is_in_the_table_of_the_n
             eventually(lambda: all_read(settings, TABLE), "everything is read")
     assert rows(settings) == dict.fromkeys(jobs, 2)
     assert sorted(answers(settings, TABLE)) == sorted(questions(jobs, range(1, 3)))
+
+
+class ScanningOnce(Counter):
+    """The first scan with rows to see adds a hundred to each."""
+
+    def __init__(self) -> None:
+        self._scanned = False
+
+    def scan(self, states: Iterable[JobState], now_us: int) -> list[Decision]:
+        found = [] if self._scanned else [replace(state, attempts=state.attempts + 100) for state in states]
+        self._scanned = self._scanned or bool(found)
+        return [Decision(state=state) for state in found]
+
+
+def test_the_scan_of_a_director_that_lost_its_partitions_changes_nothing(bus_settings: Settings) -> None:
+    settings = bus_settings.model_copy(update={"session_timeout_ms": SESSION_MS, "scan_s": 1.0})
+    accident = Accident(step="before_begin", signal=signal.SIGSTOP, transaction=2)
+    with table_process(settings, accident, ScanningOnce) as late:
+        ask(settings, [("boat", 0)])
+        eventually(lambda: _stopped(late.pid or 0), "the first member stops before it writes what its scan decided")
+        with table(settings, member=OTHER_TABLE):
+            ask(settings, [("boat", 1)])
+            eventually(lambda: all_read(settings, TABLE), "its session ends, the second member goes on")
+            os.kill(late.pid or 0, signal.SIGCONT)
+            eventually(lambda: len(_members(settings)) == 2, "the first one joins again")
+            ask(settings, [("boat", 2)])
+            eventually(lambda: all_read(settings, TABLE), "everything is read")
+    assert rows(settings) == {"boat": 3}
+
+
+def test_a_partition_that_was_paused_when_it_was_revoked_delivers_when_it_comes_back(bus_settings: Settings) -> None:
+    ask(bus_settings, [("boat", 0)])
+    with membership(bus_settings) as (member, _):
+        eventually(lambda: member.poll(0.05) is not None, "the record comes")
+        member.pause(member.assigned)
+        member.join([ANSWERED], lambda _: None)
+        eventually(lambda: member.poll(0.05) is None and {t for t, _ in member.assigned} == {ANSWERED}, "it is revoked")
+        member.join([ASKED], lambda _: None)
+        eventually(lambda: member.poll(0.05) is not None, "the record comes again")
 
 
 def test_members_come_and_go_and_the_table_stays_right(bus_settings: Settings) -> None:

@@ -2,6 +2,7 @@
 
 import threading
 from collections.abc import Iterable
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 
 import pytest
@@ -13,7 +14,9 @@ from infra.bus.decision import Decision
 from infra.bus.errors import TopicsError
 from infra.bus.message import Message
 from infra.bus.outputs import Output
+from infra.bus.rows import RowReader
 from infra.bus.table import run_table
+from infra.bus.watchdog import Watchdog
 from infra.bus.writer import Writer
 from infra.settings import Settings
 from schemas.codec import encode
@@ -34,6 +37,7 @@ from tests.bus.line import (
     messages,
     question,
     questions,
+    row,
     rows,
     table,
 )
@@ -159,6 +163,21 @@ def test_a_record_whose_producer_has_another_partitioner_is_sent_on_to_its_job(b
     assert trace_id(traceparent_of(messages(bus_settings, ANSWERED)[0].headers, otherwise="")) == trace_id(
         trace_root("abc")
     )
+
+
+def test_rows_in_an_open_transaction_are_waited_for(bus_settings: Settings) -> None:
+    """The end of the former owner's transaction may reach the offsets before it reaches the table."""
+    producer = clients.transactional_producer(bus_settings, TABLE)
+    producer.init_transactions(10)
+    producer.begin_transaction()
+    producer.produce(JobState.topic, encode(row("boat", attempts=7)), b"boat", 0)
+    producer.flush(10)
+    with Watchdog("reader", 15) as dog, ThreadPoolExecutor(1) as pool:
+        reading = pool.submit(RowReader(bus_settings, "test", dog).read, {0, 1})
+        with pytest.raises(TimeoutError):
+            reading.result(1.5)
+        producer.commit_transaction(10)
+        assert reading.result(10) == {0: {"boat": row("boat", attempts=7)}, 1: {}}
 
 
 def test_a_table_on_topics_that_do_not_exist_says_which(

@@ -3,8 +3,6 @@
 import ctypes
 import logging
 import time
-from collections.abc import Generator
-from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
@@ -13,8 +11,6 @@ from confluent_kafka import KafkaError, Producer, TopicPartition
 from infra.bus import clients, watchdog
 from infra.bus.clients import Member
 from infra.bus.errors import FatalClientError
-from infra.bus.membership import Membership
-from infra.bus.progress import ProgressWatch
 from infra.bus.watchdog import Watchdog
 from infra.settings import Settings
 from schemas.codec import encode
@@ -26,6 +22,7 @@ from tests.bus.line import (
     eventually,
     in_process,
     jobs_by_partition,
+    membership,
     question,
     worker,
 )
@@ -90,17 +87,6 @@ def test_a_turning_loop_is_left_alone() -> None:
         while time.monotonic() < end:
             dog.beat()
             time.sleep(0.02)
-
-
-@contextmanager
-def membership(settings: Settings) -> Generator[tuple[Membership, ProgressWatch]]:
-    """A member that looks for trouble after 2 s."""
-    watch = ProgressWatch(settings, limit_s=2.0)
-    with Watchdog(WORKER.name, settings.watchdog_s) as dog:
-        member = Membership(clients.worker_consumer(settings, WORKER), watch, dog)
-        member.join([ASKED], lambda _: None)
-        yield member, watch
-        member.close()
 
 
 def open_transaction(settings: Settings) -> Producer:
