@@ -2,6 +2,7 @@
 -- Units are in the names: *_us microseconds (points in time: since the Unix epoch, UTC), *_bytes, *_px, *_db.
 -- Replays change nothing: every insert has a deduplication token, and the window remembers the last 100,000 of them.
 -- One insert is one part: all its rows are of the same partition, or half of it could be missing after a crash.
+-- Newer attempts have a partition of their own where views look for them.
 
 CREATE TABLE IF NOT EXISTS job_log
 (
@@ -61,6 +62,7 @@ CREATE TABLE IF NOT EXISTS segment_log
     worker String COMMENT 'Who did it'
 )
 ENGINE = MergeTree
+PARTITION BY attempt > 1
 ORDER BY (job_id, segment, attempt)
 SETTINGS non_replicated_deduplication_window = 100000
 COMMENT 'Every attempt at a segment';
@@ -114,6 +116,7 @@ CREATE TABLE IF NOT EXISTS piece_log
     checker String COMMENT 'Worker that checked it'
 )
 ENGINE = MergeTree
+PARTITION BY attempt > 1
 ORDER BY (job_id, piece, attempt)
 SETTINGS non_replicated_deduplication_window = 100000
 COMMENT 'Every attempt at a piece, with its verdict';
@@ -176,6 +179,7 @@ CREATE TABLE IF NOT EXISTS frame_log
     flash Bool COMMENT 'Much brighter or darker than both neighbours',
     trace_id String COMMENT 'W3C trace id of the job' CODEC(ZSTD(1)),
     day Date COMMENT 'UTC day on which the piece was stitched',
+    piece_key UInt64 MATERIALIZED cityHash64(job_id, piece, attempt) COMMENT 'Names the attempt at the piece' CODEC(ZSTD(1)),
     INDEX encoded encoded_us TYPE minmax
 )
 ENGINE = MergeTree
@@ -222,6 +226,7 @@ CREATE TABLE IF NOT EXISTS video_log
     checker String COMMENT 'Worker that checked it'
 )
 ENGINE = MergeTree
+PARTITION BY attempt > 1
 ORDER BY (job_id, attempt)
 SETTINGS non_replicated_deduplication_window = 100000
 COMMENT 'Every assembled video with its verdict';

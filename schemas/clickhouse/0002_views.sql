@@ -21,8 +21,8 @@ WHERE (job_id, piece, attempt) NOT IN
 
 CREATE VIEW IF NOT EXISTS frames AS
 SELECT * FROM frame_log
-WHERE (job_id, piece, attempt) NOT IN
-    (SELECT job_id, piece, arrayJoin(range(attempt)) FROM piece_log WHERE attempt > 1);
+WHERE piece_key NOT IN
+    (SELECT cityHash64(job_id, piece, arrayJoin(range(attempt))) FROM piece_log WHERE attempt > 1);
 
 CREATE VIEW IF NOT EXISTS videos AS
 SELECT
