@@ -169,7 +169,7 @@ def _gop(facts: Facts, profile: Profile) -> Iterator[Finding]:
         yield _finding("idr", Verdict.REENCODE, facts.claim.start_frame + frame, 0, 1, "keyframe without IDR: open GOP")
     for first, frames in gops:
         seconds = float(frames / facts.claim.fps)
-        if seconds > profile.gop_s:
+        if seconds > profile.gop_s and frames > 1:
             yield _finding(
                 "gop", Verdict.REENCODE, facts.claim.start_frame + first, seconds, profile.gop_s, "seconds long"
             )

@@ -19,6 +19,8 @@ CODED_LEVELS = 24
 _MOVING_SHARE = 2e-4
 """The quietest pair of frames in real clips has 5e-4, a digit of a time code about as much."""
 _MEAN_OF_LEVELS = 1 / 8
+_SHORTEST_FRAMES = 3
+"""At rates so low that fewer last long enough."""
 DUPLICATE_LEVELS = 0.35
 
 
@@ -27,7 +29,7 @@ class Frozen:
 
     def __init__(self, *, fps: float, shortest_s: float, noise_levels: int) -> None:
         self._fps = fps
-        self._shortest_frames = math.ceil(shortest_s * fps)
+        self._shortest_frames = max(_SHORTEST_FRAMES, math.ceil(shortest_s * fps))
         self._noise_levels = noise_levels
         self._first: Picture | None = None
         self._frames = 0

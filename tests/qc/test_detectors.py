@@ -9,7 +9,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from qc_consumers.detectors import Span
+from qc_consumers.detectors import Reel, Span
+from qc_consumers.detectors.still import Frozen
 from qc_consumers.gates import PROFILE, Claim, Seen
 from qc_consumers.look import compare, look
 from qc_consumers.metrics.packets import scan_packets
@@ -114,6 +115,13 @@ def test_a_repeated_frame_is_a_duplicate_but_not_frozen(tmp_path: Path) -> None:
     found = seen(tmp_path, with_repeats(bunny()[:30], 25, 2))
     assert 25 + 1 in [span.first for span in found.duplicate]
     assert found.frozen == ()
+
+
+def test_at_a_low_rate_a_single_frame_is_no_still() -> None:
+    frozen, reel = Frozen(fps=2, shortest_s=0.12, noise_levels=2), Reel()
+    for frame in bunny()[[0, 30, 60, 60, 60, 90], :180]:
+        frozen.process_frame(reel.next(frame))
+    assert spans(frozen.post_process()) == [(2, 3)]
 
 
 def test_a_single_bright_frame_flashes_and_a_cut_does_not(tmp_path: Path) -> None:
