@@ -56,7 +56,7 @@ def measure(settings: Settings) -> dict[str, float]:
 def _hops(settings: Settings) -> list[float]:
     times_ms: list[float] = []
     event: Event = prompt(job_id="hops", duration_s=_LONG_S)
-    with Reader.from_now(settings, [SegmentRequested.topic]) as reader, Writer(settings) as writer:
+    with Reader.from_beginning(settings, [SegmentRequested.topic]) as reader, Writer(settings) as writer:
         while True:
             start = time.perf_counter()
             writer.publish([event], trace_root("hops"))

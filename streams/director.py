@@ -11,15 +11,19 @@ from infra.bus.clients import Member
 from infra.bus.process import stop_on_signals
 from infra.bus.table import run_table
 from infra.settings import Settings
+from schemas.engines import add_installed
 from schemas.records import Instruction, Lint, Shot
 from streams.decider import INPUTS, JobDecider
 from streams.jobs import Rules
 from streams.prompts.instruct import PARSE_DEADLINE_S, parse_with_deadline
+from streams.prompts.vocabulary import vocabulary
 
 
 def run(settings: Settings, slot: int) -> None:
     """Decide until SIGTERM or SIGINT. Raises: BusError: start the process again."""
     stop = stop_on_signals()
+    add_installed()
+    vocabulary()  # reads YAML for longer than a parse may take: not within the first prompt's deadline
     rules = Rules(segment_attempts=settings.segment_attempts, stale_us=round(settings.stale_s * 1e6))
     member = Member(role="director", topics=INPUTS, slot=slot)
     run_table(settings, member, JobDecider(rules=rules, instruct=instruct_shots), stop)

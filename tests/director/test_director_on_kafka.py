@@ -5,6 +5,7 @@ from collections import Counter, defaultdict
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field, replace
 from itertools import count
+from typing import Any
 
 import pytest
 
@@ -123,11 +124,22 @@ def check(settings: Settings, traffic: Traffic) -> None:
         assert Counter(map(_name, said[job_id])) == Counter(map(_name, alone.said))
         row = rows[job_id]
         assert trace_id(row.traceparent) == trace_id(trace_root(job_id))
-        assert timeless(replace(row, traceparent=alone.job.traceparent)) == timeless(alone.job)
+        assert _settled(row) == _settled(alone.job)
 
 
 def _name(event: Event) -> str:
-    """What is asked for, or what is said without the times. Changes are counted: the order of answers decides what they say."""
+    """What is asked for, or said, without times and what depends on them.
+
+    A prompt may miss its parse deadline on a busy machine; what JobChanged says depends on the order of answers.
+    """
     if isinstance(event, r.JobChanged):
         return "changed"
+    if isinstance(event, r.SegmentRequested):
+        event = replace(event, shots=(), request_hash="")
     return getattr(event, "request_hash", "") or str(timeless(event))
+
+
+def _settled(row: r.JobState) -> dict[str, Any]:
+    """The row without times and what depends on them."""
+    assert row.plan
+    return timeless(replace(row, traceparent="", plan=replace(row.plan, lint=())))
