@@ -34,10 +34,11 @@ class RowReader:
         self._watchdog = watchdog
 
     def read(self, partitions: set[int]) -> dict[int, Rows]:
-        """The rows of `partitions`, whose committed offsets must be stable: nobody else decides on them any more.
+        """The rows of `partitions`, which were assigned to this process before.
 
-        Somebody else may have committed a moment ago, and then the end of that transaction can reach the offsets before
-        it reaches the table. So the log is read to where it ends now with open transactions included.
+        Their former owner may be in the middle of a commit. That counts if its offsets were accepted before the
+        partitions changed hands, and it writes rows before offsets. So the log is read to where it ends now, open
+        transactions included: they end before the last record comes.
 
         Raises: BusError if a hanging transaction or a row that is none keeps it from that.
         """

@@ -8,6 +8,7 @@ from collections.abc import Callable, Generator
 from contextlib import AbstractContextManager, contextmanager
 from multiprocessing.process import BaseProcess
 
+from infra.bus import watchdog
 from infra.bus.clients import admin
 from infra.bus.errors import BusError
 from infra.bus.progress import EndsQuery
@@ -80,7 +81,7 @@ def traffic(settings: Settings) -> Generator[None]:
 
 
 def test_a_broker_killed_under_traffic_loses_and_doubles_nothing(own_kafka: LocalKafka, own_settings: Settings) -> None:
-    with supervised(own_settings, worker_process), supervised(own_settings, table_process):
+    with supervised(own_settings, worker_process) as ends, supervised(own_settings, table_process) as table_ends:
         with traffic(own_settings):
             eventually(lambda: bool(rows(own_settings)) and bool(answers(own_settings)), "both are at work")
             own_kafka.kill()
@@ -89,6 +90,7 @@ def test_a_broker_killed_under_traffic_loses_and_doubles_nothing(own_kafka: Loca
             eventually(lambda: len(answers(own_settings)) > before, "the worker goes on", 60)
         eventually(lambda: all_read(own_settings, WORKER), "the worker has read everything", 60)
         eventually(lambda: all_read(own_settings, TABLE), "the director has read everything", 60)
+    assert watchdog.EXIT_CODE not in ends + table_ends
     asked = Counter(message.job_id for message in messages(own_settings, ASKED))
     assert sorted(answers(own_settings)) == sorted(asked_questions(own_settings))
     assert sorted(answers(own_settings, TABLE)) == sorted((job, n + 1) for job in asked for n in range(asked[job]))

@@ -136,6 +136,7 @@ def test_members_come_and_go_and_the_table_stays_right(bus_settings: Settings) -
     jobs = [f"job-{n}" for n in range(12)]
     with table(settings):
         ask(settings, questions(jobs, range(2)))
+        eventually(lambda: all_read(settings, TABLE), "the first member has everything")
         with table(settings, member=OTHER_TABLE):
             eventually(lambda: len(_members(settings)) == 2, "the second member joins")
             ask(settings, questions(jobs, range(2, 4)))

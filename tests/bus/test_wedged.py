@@ -125,6 +125,7 @@ def test_nothing_to_read_and_a_pause_for_work_in_hand_are_no_lack_of_progress(bu
     ask(bus_settings, [(read, 0)])
     aborted = open_transaction(bus_settings)
     aborted.produce(ASKED, b"", read.encode())
+    aborted.flush(10)
     aborted.abort_transaction(10)
     with membership(bus_settings) as (member, watch):
         eventually(lambda: member.poll(0.05) is not None, "the record is read")
