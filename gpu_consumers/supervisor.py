@@ -12,6 +12,7 @@ from gpu_consumers.blame import Ending, Stall, blame
 from gpu_consumers.diagnose import abort_line
 from gpu_consumers.engines.engine import EngineError
 from gpu_consumers.failed import failed
+from gpu_consumers.faults import Change, retry
 from gpu_consumers.hands import Hand, Hands
 from gpu_consumers.memory.placement import device_for_slot
 from gpu_consumers.memory.topology import Device, read_topology
@@ -20,7 +21,7 @@ from gpu_consumers.pipe import Done, EngineOpened, FromChild, Generate, LastWord
 from gpu_consumers.process import EngineProcess
 from infra.bus.work import Answer
 from schemas.codec import decode, encode
-from schemas.records import FailureKind, SegmentFailed, SegmentGenerated, SegmentRequested
+from schemas.records import SegmentFailed, SegmentGenerated, SegmentRequested
 from schemas.topics import Event
 
 _FRUITLESS = 3
@@ -41,8 +42,8 @@ class Supervisor:
         self._slot = slot
         self._device: Device | None = None
         """Of the running process."""
-        self._lost: set[str] = set()
-        """Devices on which an engine has lost the device."""
+        self._avoided: set[str] = set()
+        """Devices on which a segment has failed in a way that asks for another one."""
         self._hands = Hands(limit_s)
         self._new: queue.SimpleQueue[Hand] = queue.SimpleQueue()
         self._numbers = 0
@@ -99,7 +100,7 @@ class Supervisor:
         kills = oom_kills()
         self._busy_before_us, self._last_words = self._busy_us, None
         self._hands.restart(time.monotonic())
-        self._device = device_for_slot(read_topology(), self._slot, self._lost)
+        self._device = device_for_slot(read_topology(), self._slot, self._avoided)
         process = EngineProcess(self._config, self._device)
         for hand in self._hands:
             process.send(_generate(hand))
@@ -108,8 +109,6 @@ class Supervisor:
         finally:
             exit_code = process.end()
         if not self._stop.is_set():
-            if self._device and self._last_words and self._last_words.kind is FailureKind.DEVICE_LOST:
-                self._lost.add(self._device.uuid)
             oom_killed = oom_kills() > kills
             self._after(Ending(exit_code=exit_code, oom_killed=oom_killed, last_words=self._last_words, stall=stall))
 
@@ -173,6 +172,9 @@ class Supervisor:
         if blamed:
             self._fruitless = 0
             hand = self._hands.pop(blamed.number)
+            next_attempt = retry(hand.request, blamed.kind, hand.request.attempt)
+            if self._device and Change.OTHER_DEVICE in next_attempt.changes:
+                self._avoided.add(self._device.uuid)
             version = self._versions.get(hand.request.engine, "")
             error = EngineError(blamed.kind, blamed.reason)
             event = failed(hand.request, error, engine_version=version, worker=self._config.worker)

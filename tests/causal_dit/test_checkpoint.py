@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 import torch
 from diffusers import WanTransformer3DModel
-from safetensors.torch import save_file
+from safetensors.torch import load_file, save_file
 from torch import Tensor
 
 from gpu_consumers.engines.causal_dit.checkpoint import (
@@ -144,6 +144,16 @@ def test_a_lora_is_what_peft_says_it_is(tmp_path: Path) -> None:
     expected = original().blocks[0].self_attn.q.weight + 0.5 * 2.0 * up @ down
     assert torch.allclose(model.blocks[0].self_attn.q.weight, expected, atol=1e-5)
     assert not torch.allclose(output(model), output(original()))
+
+
+def test_a_lora_in_longlives_own_file_is_the_same(tmp_path: Path) -> None:
+    folder = lora_folder(tmp_path / "a", alpha=4)
+    torch.save({"generator_lora": load_file(folder / "adapter_model.safetensors"), "step": 3000}, tmp_path / "lora.pt")
+    found, same = read_lora(tmp_path / "lora.pt"), read_lora(folder)
+    assert found.scale == same.scale == 1.0
+    assert found.pairs.keys() == same.pairs.keys()
+    for name, (down, up) in found.pairs.items():
+        assert torch.equal(up @ down, same.pairs[name][1] @ same.pairs[name][0])
 
 
 def test_two_loras_add_up_and_one_can_be_taken_out(tmp_path: Path) -> None:

@@ -1,9 +1,13 @@
 """Embeddings: the tiny umT5, and the cache that forgets the right ones."""
 
+from pathlib import Path
+
 import torch
 from torch import Tensor
+from transformers import ByT5Tokenizer, UMT5Config, UMT5EncoderModel
 
-from gpu_consumers.engines.causal_dit.text import EmbeddingCache, cleaned, described, tiny_umt5
+from gpu_consumers.engines.causal_dit.text import EmbeddingCache, Umt5, cleaned, load_umt5, tiny_umt5
+from gpu_consumers.engines.shots import described
 from schemas.records import Instruction
 
 
@@ -32,6 +36,16 @@ def test_an_embedding_is_padded_with_zeros_and_repeatable() -> None:
     assert (out[4:] == 0).all()
     assert (out[:4] != 0).any()
     assert torch.equal(out, tiny_umt5(tokens=8, width=32, seed=1)("  fox\n"))
+
+
+def test_the_tokenizer_may_lie_beside_the_encoder_as_in_diffusers_repositories(tmp_path: Path) -> None:
+    torch.manual_seed(2)
+    config = UMT5Config(vocab_size=384, d_model=16, d_kv=8, d_ff=16, num_layers=1, num_heads=2)
+    model, tokenizer = UMT5EncoderModel(config), ByT5Tokenizer()
+    model.save_pretrained(tmp_path / "text_encoder")
+    tokenizer.save_pretrained(tmp_path / "tokenizer")
+    loaded = load_umt5(tmp_path / "text_encoder", 8, torch.float32)
+    assert torch.equal(loaded("a fox"), Umt5(model, tokenizer, 8)("a fox"))
 
 
 def test_text_is_cleaned_as_the_model_was_trained() -> None:

@@ -13,7 +13,7 @@ from torch import Tensor, nn
 
 from gpu_consumers.engines.causal_dit.layouts import original_names
 
-_NESTED = ("generator_ema", "generator", "model", "state_dict")
+_NESTED = ("generator_ema", "generator_lora", "generator", "model", "state_dict")
 """Where training scripts keep the weights inside a `.pt`, best first."""
 _PEFT = "base_model.model."
 

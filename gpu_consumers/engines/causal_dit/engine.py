@@ -15,8 +15,9 @@ from gpu_consumers.engines.causal_dit.memory import device_cache
 from gpu_consumers.engines.causal_dit.models import MODELS, Model, build
 from gpu_consumers.engines.causal_dit.sampler import Context
 from gpu_consumers.engines.causal_dit.take import Take
-from gpu_consumers.engines.causal_dit.text import EmbeddingCache, described
+from gpu_consumers.engines.causal_dit.text import EmbeddingCache
 from gpu_consumers.engines.engine import EngineError, Frames, Latents
+from gpu_consumers.engines.shots import described
 from schemas.records import FailureKind, PlannedShot, SegmentRequested
 
 _VERSION = "1"

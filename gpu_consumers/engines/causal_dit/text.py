@@ -12,8 +12,6 @@ import torch
 from torch import Tensor
 from transformers import AutoTokenizer, ByT5Tokenizer, PreTrainedTokenizerBase, UMT5Config, UMT5EncoderModel
 
-from schemas.records import Instruction
-
 
 class Encoder(Protocol):
     """Text to the transformer's context."""
@@ -40,9 +38,14 @@ class Umt5:
 
 
 def load_umt5(folder: Path, tokens: int, dtype: torch.dtype) -> Umt5:
-    """From a local folder in transformers' layout. Nothing is downloaded. Raises: OSError if it is not there."""
+    """From a local folder in transformers' layout, with its tokenizer in it or beside it. Nothing is downloaded.
+
+    Raises: OSError if it is not there.
+    """
     model = UMT5EncoderModel.from_pretrained(folder, dtype=dtype, local_files_only=True)
-    return Umt5(model, AutoTokenizer.from_pretrained(folder, local_files_only=True), tokens)
+    beside = folder.with_name("tokenizer")
+    words = AutoTokenizer.from_pretrained(beside if beside.is_dir() else folder, local_files_only=True)
+    return Umt5(model, words, tokens)
 
 
 def tiny_umt5(tokens: int, width: int, seed: int) -> Umt5:
@@ -55,12 +58,6 @@ def tiny_umt5(tokens: int, width: int, seed: int) -> Umt5:
 def cleaned(text: str) -> str:
     """As the model was trained: composed characters, single spaces."""
     return " ".join(unicodedata.normalize("NFKC", text).split())
-
-
-def described(instruction: Instruction) -> str:
-    """The text that is embedded: the prompt, and what was said of the camera apart from it."""
-    camera = instruction.camera.replace("_", " ")
-    return instruction.text if not camera or camera in instruction.text else f"{instruction.text} Camera: {camera}."
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
