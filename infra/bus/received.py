@@ -1,11 +1,14 @@
 """What a poll brings: a record, the end of a partition, or an error that ends the process."""
 
+import logging
 from dataclasses import dataclass
 
 from confluent_kafka import Message as Record
 
 from infra.bus.errors import BusError, FatalClientError
 from infra.bus.message import Message, Partition
+
+log = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -43,6 +46,13 @@ def received(record: Record) -> Message | End:
 
 
 def _headers(record: Record) -> list[tuple[str, bytes | None]]:
-    headers = record.headers() or []
+    try:
+        headers = record.headers() or []
+    except SystemError as error:
+        # confluent-kafka cannot show a header whose name is not UTF-8, nor any other of that record.
+        log.warning(
+            "%s/%s/%s is read without its headers: %s", record.topic(), record.partition(), record.offset(), error
+        )
+        return []
     pairs = headers.items() if isinstance(headers, dict) else headers
     return [(name, value.encode() if isinstance(value, str) else value) for name, value in pairs]

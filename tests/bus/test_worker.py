@@ -17,8 +17,10 @@ from infra.bus.work import ThreadWork
 from infra.bus.worker import run_worker
 from infra.bus.writer import Writer
 from infra.settings import Settings
+from schemas.codec import encode
 from schemas.headers import trace_id, trace_root, traceparent_of
 from schemas.records import PromptRefused, SegmentFailed
+from tests.bus.foreign import send_with_raw_header
 from tests.bus.line import (
     ANSWERED,
     ASKED,
@@ -30,6 +32,7 @@ from tests.bus.line import (
     eventually,
     jobs_by_partition,
     messages,
+    question,
     questions,
     reply,
     worker,
@@ -124,6 +127,16 @@ def test_poison_becomes_a_dead_letter_with_its_own_bytes_and_the_next_record_is_
         assert letter.original.topic == ASKED
         assert (letter.group, letter.field) == (WORKER.group, "value")
     assert len(letters) == len(bad)
+
+
+def test_a_header_whose_name_is_no_text_does_not_stop_the_worker(
+    bus_settings: Settings, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    send_with_raw_header(bus_settings.kafka, ASKED, b"boat", encode(question("boat", 0)), monkeypatch)
+    with worker(bus_settings):
+        ask(bus_settings, [("boat", 1)])
+        eventually(lambda: all_read(bus_settings, WORKER), "everything is read")
+    assert answers(bus_settings) == [("boat", 0), ("boat", 1)]
 
 
 def test_a_row_of_nothing_but_dead_letters_stops_the_worker_before_it_drains_the_topic(bus_settings: Settings) -> None:
