@@ -41,8 +41,8 @@ def measure(settings: Settings) -> dict[str, float]:
     the next, through a worker. A round of the backlog: every job has answers waiting, committed all at once.
     """
     with _process(_direct, settings):
-        hops_ms = _hops(settings)
         events_per_s = _backlog(settings)
+        hops_ms = _hops(settings)
         with _process(_generate, settings):
             cycles_ms = _cycles(settings)
     return {
@@ -56,7 +56,7 @@ def measure(settings: Settings) -> dict[str, float]:
 def _hops(settings: Settings) -> list[float]:
     times_ms: list[float] = []
     event: Event = prompt(job_id="hops", duration_s=_LONG_S)
-    with Reader.from_beginning(settings, [SegmentRequested.topic]) as reader, Writer(settings) as writer:
+    with Reader.from_now(settings, [SegmentRequested.topic]) as reader, Writer(settings) as writer:
         while True:
             start = time.perf_counter()
             writer.publish([event], trace_root("hops"))
@@ -86,7 +86,7 @@ def _backlog(settings: Settings) -> float:
     producer = clients.transactional_producer(settings, Member(role="benchmark-backlog", topics=()))
     producer.init_transactions()
     events, seconds = 0, 0.0
-    with Reader.from_now(settings, topics) as reader:
+    with Reader.from_beginning(settings, topics) as reader:
         while waiting:
             _commit(producer, waiting)
             start = time.perf_counter()
