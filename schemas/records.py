@@ -59,21 +59,21 @@ class FailureKind(StrEnum):
 
     DEVICE_LOST = "device_lost"
     OUT_OF_MEMORY = "out_of_memory"
-    SYNC = "sync"
-    """Devices, streams or ranks that wait for each other in vain."""
-    KERNEL = "kernel"
-    """A kernel went wrong and took the device's context with it."""
-    IO = "io"
     TIMEOUT = "timeout"
     CRASHED = "crashed"
     NAN = "nan"
     BLACK = "black"
     FROZEN = "frozen"
-    SINK_COLLAPSE = "sink_collapse"
-    """The picture snapped back to the take's first frames."""
     WRONG_FRAME_COUNT = "wrong_frame_count"
     STATE_MISSING = "state_missing"
     ENGINE = "engine"
+    SYNC = "sync"
+    """Devices, streams or ranks that wait for each other in vain."""
+    KERNEL = "kernel"
+    """A kernel went wrong and took the device's context with it."""
+    IO = "io"
+    SINK_COLLAPSE = "sink_collapse"
+    """The picture snapped back to the take's first frames."""
 
 
 # --- values inside records -------------------------------------------------------------------------------------------

@@ -194,7 +194,11 @@ def _pictures(mp4: bytes, first: int, end: int, size: tuple[int, int]) -> Iterat
             if index >= end:
                 return
             if index >= first:
-                yield frame.reformat(width=size[0], height=size[1], format="rgb24").to_ndarray().astype(np.uint8, copy=False)
+                yield (
+                    frame.reformat(width=size[0], height=size[1], format="rgb24")
+                    .to_ndarray()
+                    .astype(np.uint8, copy=False)
+                )
 
 
 def _image(mp4: bytes, frame: int) -> types.Image:
