@@ -4,7 +4,7 @@ from fractions import Fraction
 from itertools import pairwise
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from schemas.engines import ENGINES, EngineLimits
@@ -13,6 +13,7 @@ from streams.timeline import cut, shot_starts
 
 CUT, CONTINUOUS, DISSOLVE = Transition.CUT, Transition.CONTINUOUS, Transition.DISSOLVE
 ANIMATIC = ENGINES["animatic"]
+patient = settings(deadline=None)
 
 
 def limits(*, frames: int = 40, overlap: int = 8) -> EngineLimits:
@@ -36,6 +37,7 @@ engines = st.integers(0, 24).flatmap(
 
 
 @given(timelines(), engines)
+@patient
 def test_pieces_tile_the_timeline_and_no_segment_is_longer_than_the_engine_allows(
     timeline: tuple[list[int], list[Transition]], engine: EngineLimits
 ) -> None:
@@ -50,6 +52,7 @@ def test_pieces_tile_the_timeline_and_no_segment_is_longer_than_the_engine_allow
 
 
 @given(timelines(), engines)
+@patient
 def test_every_overlap_is_generated_by_both_neighbours(
     timeline: tuple[list[int], list[Transition]], engine: EngineLimits
 ) -> None:
@@ -64,6 +67,7 @@ def test_every_overlap_is_generated_by_both_neighbours(
 
 
 @given(timelines(), engines)
+@patient
 def test_seams_are_of_the_kind_the_storyboard_asks_for(
     timeline: tuple[list[int], list[Transition]], engine: EngineLimits
 ) -> None:
@@ -83,12 +87,14 @@ def test_seams_are_of_the_kind_the_storyboard_asks_for(
 
 
 @given(st.integers(2, 5000), engines)
+@patient
 def test_the_segments_of_one_long_shot_are_of_near_equal_length(frames: int, engine: EngineLimits) -> None:
     lengths = [s.frames for s in cut([0, frames], [CUT], engine)]
     assert max(lengths) - min(lengths) <= 1
 
 
 @given(timelines(), engines)
+@patient
 def test_no_segment_is_tiny_unless_its_shot_is(
     timeline: tuple[list[int], list[Transition]], engine: EngineLimits
 ) -> None:
@@ -157,6 +163,7 @@ def test_shot_starts_round_the_sum_and_not_the_shots(seconds: list[str], fps: st
 
 
 @given(timelines())
+@patient
 def test_segments_of_a_block_engine_end_where_its_blocks_do(timeline: tuple[list[int], list[Transition]]) -> None:
     engine = ENGINES["causal_dit"]
     segments = cut(*timeline, engine)
