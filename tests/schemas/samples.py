@@ -20,7 +20,7 @@ def _of(kind: Any, number: int) -> Any:
         values = {f.name: _of(hints[f.name], number + i) for i, f in enumerate(fields(typing.cast(Any, kind)))}
         return typing.cast(Any, kind)(**values)
     if isinstance(kind, type) and issubclass(kind, StrEnum):
-        return list(kind)[number % len(kind)]
+        return next(iter(kind))
     arguments = typing.get_args(kind)
     origin = typing.get_origin(kind)
     if origin is tuple:
