@@ -37,8 +37,13 @@ async function play() {
   for (const frame of SEEKS) {
     v.currentTime = (frame + 0.5) / 24;
     await on('seeked');
-    c.drawImage(v, 0, 0);
-    seen.grey.push(c.getImageData(v.videoWidth / 2, v.videoHeight / 2, 1, 1).data[0]);
+    let pixel = [0, 0, 0, 0];
+    while (!pixel[3]) {  // a loaded machine says 'seeked' before there is a picture to draw
+      await new Promise(later => setTimeout(later, 20));
+      c.drawImage(v, 0, 0);
+      pixel = c.getImageData(v.videoWidth / 2, v.videoHeight / 2, 1, 1).data;
+    }
+    seen.grey.push(pixel[0]);
   }
   v.currentTime = 0;
   await on('seeked');
