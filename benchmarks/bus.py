@@ -1,5 +1,6 @@
-"""What a hop over the bus costs: an event in, a worker that only answers, an event out, in transactions of one record."""
+"""What a hop over the bus costs: an event in, a worker that only answers, an event out; and how fast a backlog is worked off."""
 
+import itertools
 import statistics
 import threading
 import time
@@ -19,20 +20,26 @@ from schemas.records import CancelRequested, PromptRefused
 
 _WARM_UP = 50
 _HOPS = 300
+_BACKLOG = 500
 _ANSWER_S = 30.0
 
 
 def measure(settings: Settings) -> dict[str, float]:
-    """Milliseconds from before an event is sent to when a subscriber has the committed answer, one after the other."""
+    """A hop in ms: from before an event is sent to when a subscriber has the committed answer, one record a transaction.
+
+    The backlog: records of many jobs that are all there at once.
+    """
     with (
         _worker(settings),
         Reader.from_now(settings, [PromptRefused.topic]) as reader,
         Writer(settings, "longtake.benchmark") as writer,
     ):
         times_ms = [_hop(writer, reader, f"job-{i}") for i in range(_WARM_UP + _HOPS)][_WARM_UP:]
+        records_per_s = _backlog(writer, reader)
     return {
         "worker_hop_p50_ms": statistics.median(times_ms),
         "worker_hop_p99_ms": statistics.quantiles(times_ms, n=100)[98],
+        "worker_records_per_s": records_per_s,
     }
 
 
@@ -45,6 +52,16 @@ def _hop(writer: Writer, reader: Reader, job_id: str) -> float:
         if time.perf_counter() - start > _ANSWER_S:
             raise TimeoutError(f"no answer about {job_id} in {_ANSWER_S:.0f} s")
     return (time.perf_counter() - start) * 1e3
+
+
+def _backlog(writer: Writer, reader: Reader) -> float:
+    events = [CancelRequested(job_id=f"backlog-{i}") for i in range(_BACKLOG)]
+    start = time.perf_counter()
+    writer.publish(events, trace_root("backlog"))
+    answers = list(itertools.islice(reader.for_seconds(_ANSWER_S), _BACKLOG))
+    if len(answers) < _BACKLOG:
+        raise TimeoutError(f"{len(answers)} of {_BACKLOG} answers in {_ANSWER_S:.0f} s")
+    return _BACKLOG / (time.perf_counter() - start)
 
 
 @contextmanager

@@ -1,12 +1,20 @@
 """What a poll brings: a record, the end of a partition, or an error that ends the process."""
 
 import logging
+from collections.abc import Callable
 from dataclasses import dataclass
+from operator import methodcaller
+from typing import cast
 
 from confluent_kafka import Message as Record
 
 from infra.bus.errors import BusError, FatalClientError
 from infra.bus.message import Message, Partition
+
+Headers = list[tuple[str, str | bytes | None]] | dict[str, str | bytes | None] | None
+# For a header whose name is not UTF-8 `headers()` gives a tuple with a hole in it and an exception that nobody sees:
+# reading that tuple ends the process. A call by way of `methodcaller` is checked, and raises SystemError.
+_CHECKED_HEADERS = cast("Callable[[Record], Headers]", methodcaller("headers"))
 
 log = logging.getLogger(__name__)
 
@@ -47,9 +55,8 @@ def received(record: Record) -> Message | End:
 
 def _headers(record: Record) -> list[tuple[str, bytes | None]]:
     try:
-        headers = record.headers() or []
+        headers = _CHECKED_HEADERS(record) or []
     except SystemError as error:
-        # confluent-kafka cannot show a header whose name is not UTF-8, nor any other of that record.
         log.warning(
             "%s/%s/%s is read without its headers: %s", record.topic(), record.partition(), record.offset(), error
         )

@@ -74,13 +74,13 @@ class _Worker:
         membership.join(member.topics, self._drop)
 
     def turn(self) -> None:
-        """Poll, start what can start, commit what is finished."""
+        """Poll, commit what is finished, start what can start."""
         message = self._membership.poll(self._patience_s())
         self._transactions.serve()
         if message:
             self._waiting.append(message)
-        self._start()
         self._settle()
+        self._start()
 
     def finish(self) -> None:
         """Start nothing new; wait a few seconds for what is running, commit it, leave the rest to come again."""

@@ -1,10 +1,12 @@
-"""One process of the stack that is started again whenever it ends, and its bounded log."""
+"""One process of the stack that is started again whenever it ends, unless it says that this is of no use; its bounded log."""
 
 import logging
+import math
 import shutil
 from collections.abc import Callable
 from pathlib import Path
 
+from infra.bus.process import SUSPECT
 from infra.local.guardian import Guardian
 from infra.local.process import Process
 from infra.local.services import ProcessStatus
@@ -74,6 +76,12 @@ class Supervised:
         self._guardian.forget(process.pid)
         self._process = None
         self._exit_code = process.exit_code()
+        if self._exit_code == SUSPECT:
+            self._due_s = math.inf
+            log.critical(
+                "%s has stopped itself and is not started again: see its log, then 'longtake up' anew", self.name
+            )
+            return
         self._quick_deaths = self._quick_deaths + 1 if now_s - self._since_s < _QUICK_S else 1
         delay_s = restart_delay_s(self._quick_deaths)
         self._due_s = now_s + delay_s

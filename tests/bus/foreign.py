@@ -1,6 +1,7 @@
 """A producer that breaks a rule of Kafka which confluent-kafka keeps: names of headers that are not UTF-8."""
 
 import asyncio
+from collections.abc import Sequence
 
 import pytest
 from aiokafka import AIOKafkaProducer
@@ -16,13 +17,16 @@ class RawName(str):
         return b"\xff\xfe"
 
 
-def send_with_raw_header(bootstrap: str, topic: str, key: bytes, value: bytes, monkeypatch: pytest.MonkeyPatch) -> None:
+def send_with_raw_header(
+    bootstrap: str, topic: str, key: bytes, values: Sequence[bytes], monkeypatch: pytest.MonkeyPatch
+) -> None:
     builder = default_records._DefaultRecordBatchBuilderPy  # its faster twin insists on `str`
     for module in ("producer.producer", "producer.message_accumulator"):
         monkeypatch.setattr(f"aiokafka.{module}.DefaultRecordBatchBuilder", builder)
 
     async def send() -> None:
         async with AIOKafkaProducer(bootstrap_servers=bootstrap) as producer:
-            await producer.send_and_wait(topic, value, key=key, headers=[(RawName("x"), b"1")])
+            for value in values:
+                await producer.send_and_wait(topic, value, key=key, headers=[(RawName("x"), b"1")])
 
     asyncio.run(send())

@@ -15,7 +15,7 @@ from infra.bus.errors import TopicsError
 from infra.bus.message import Message
 from infra.bus.outputs import Output
 from infra.bus.rows import RowReader
-from infra.bus.table import run_table
+from infra.bus.table import _check_copartitioned, run_table
 from infra.bus.watchdog import Watchdog
 from infra.bus.writer import Writer
 from infra.settings import Settings
@@ -187,3 +187,10 @@ def test_a_table_on_topics_that_do_not_exist_says_which(
     member = replace(TABLE, topics=(ASKED, "longtake.nothing.v1"))
     with pytest.raises(TopicsError, match=r"longtake\.nothing\.v1"):
         run_table(bus_settings, member, Counter(), threading.Event())
+
+
+def test_partitions_that_differ_between_topics_are_refused() -> None:
+    member = replace(TABLE, topics=("a", "b"))
+    _check_copartitioned({("a", 0), ("b", 0), ("a", 3), ("b", 3)}, member)
+    with pytest.raises(TopicsError, match=r"'a': \[0, 3\], 'b': \[0\]"):
+        _check_copartitioned({("a", 0), ("b", 0), ("a", 3)}, member)

@@ -9,9 +9,9 @@ import pytest
 
 import infra.bus.worker
 from infra.bus.dead_letters import CAP, dead_letters
-from infra.bus.errors import TooManyDeadLettersError
 from infra.bus.message import Message
 from infra.bus.outputs import Output
+from infra.bus.process import SUSPECT
 from infra.bus.requests import event_in
 from infra.bus.work import ThreadWork
 from infra.bus.worker import run_worker
@@ -36,6 +36,7 @@ from tests.bus.line import (
     questions,
     reply,
     worker,
+    worker_process,
 )
 
 TOO_LARGE = "x" * (5 << 20)
@@ -132,18 +133,30 @@ def test_poison_becomes_a_dead_letter_with_its_own_bytes_and_the_next_record_is_
 def test_a_header_whose_name_is_no_text_does_not_stop_the_worker(
     bus_settings: Settings, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    send_with_raw_header(bus_settings.kafka, ASKED, b"boat", encode(question("boat", 0)), monkeypatch)
-    with worker(bus_settings):
-        ask(bus_settings, [("boat", 1)])
+    asked = questions(["boat"], range(50))
+    send_with_raw_header(bus_settings.kafka, ASKED, b"boat", [encode(question(*q)) for q in asked], monkeypatch)
+    with worker_process(bus_settings) as process:
+        ask(bus_settings, [("boat", 50)])
         eventually(lambda: all_read(bus_settings, WORKER), "everything is read")
-    assert answers(bus_settings) == [("boat", 0), ("boat", 1)]
+        assert process.is_alive()
+    assert answers(bus_settings) == questions(["boat"], range(51))
 
 
 def test_a_row_of_nothing_but_dead_letters_stops_the_worker_before_it_drains_the_topic(bus_settings: Settings) -> None:
     produce(bus_settings, [poison(value=b"%d" % n) for n in range(CAP + 5)])
-    with pytest.raises(TooManyDeadLettersError, match=f"{CAP} records in a row"):
-        run_worker(bus_settings, WORKER, ThreadWork(reply, 4), threading.Event())
+    with worker_process(bus_settings) as process:
+        process.join(30)
+        assert process.exitcode == SUSPECT
     assert len(list(dead_letters(bus_settings))) == CAP - 1
+
+
+def test_a_terminated_worker_ends_in_order(bus_settings: Settings) -> None:
+    ask(bus_settings, [("boat", 0)])
+    with worker_process(bus_settings) as process:
+        eventually(lambda: all_read(bus_settings, WORKER), "it is at work")
+        process.terminate()
+        process.join(10)
+        assert process.exitcode == 0
 
 
 def test_an_aborted_transaction_is_done_again_and_leaves_one_answer(bus_settings: Settings) -> None:

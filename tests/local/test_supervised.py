@@ -7,6 +7,7 @@ from pathlib import Path
 import psutil
 import pytest
 
+from infra.bus.process import SUSPECT
 from infra.local.guardian import Guardian
 from infra.local.process import Process
 from infra.local.supervised import LOG_BYTES, Supervised, bound_logs, restart_delay_s
@@ -59,6 +60,16 @@ def test_a_process_that_lived_for_long_is_started_again_at_once_whatever_it_did_
     assert restarts_after(lived_s=60, waited_s=0) == 3
     assert supervised.status().exit_code == 1
     supervised.stop(0)
+
+
+def test_a_process_that_suspects_itself_is_not_started_again(guardian: Guardian, tmp_path: Path) -> None:
+    command = ["/bin/sh", "-c", f"exit {SUSPECT}"]
+    supervised = Supervised("worker", lambda: Process(command, log=tmp_path / "log", cwd=tmp_path), guardian)
+    supervised.start(0)
+    _until(lambda: _gone(supervised.status().pid))
+    assert supervised.turn(1)
+    assert not supervised.turn(1e6)
+    assert (supervised.status().restarts, supervised.status().exit_code) == (0, SUSPECT)
 
 
 def test_what_a_dead_process_leaves_behind_is_ended(guardian: Guardian, tmp_path: Path) -> None:
