@@ -62,6 +62,17 @@ def test_a_camera_that_goes_slowly_back_does_not_collapse() -> None:
     assert first_collapse(np.concatenate((there, there[::-1]))) is None
 
 
+def test_a_picture_that_comes_nearer_to_the_first_ones_but_is_still_its_own_does_not_collapse() -> None:
+    sink, other = drifting(1, seed=4)[0], drifting(1, seed=5)[0]
+
+    def mixed(share: float) -> Take:
+        return (share * sink + (1 - share**2) ** 0.5 * other)[None]
+
+    before, after = np.repeat(mixed(0.3), REACH, axis=0), np.repeat(mixed(0.65), REACH, axis=0)
+    assert collapse_at(sink[None], before, after) is None
+    assert collapse_at(sink[None], before, np.repeat(mixed(0.99), REACH, axis=0)) == 0
+
+
 def test_a_new_scene_is_not_the_old_one() -> None:
     take = drifting(120)
     take[60:] = drifting(60, seed=9)

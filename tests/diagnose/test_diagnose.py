@@ -59,6 +59,11 @@ def test_lines_that_are_long_past_are_not_evidence() -> None:
     assert only(["ERROR CUDA out of memory", *QUIET, abort("GPU timeout")]).kind is FailureKind.TIMEOUT
 
 
+def test_what_is_said_without_trouble_is_not_evidence() -> None:
+    daily = "2026-11-30T19:06:59.000000Z INFO encoder 12 duplicate frames skipped, sync every 4 s"
+    assert only([daily, abort("worker went away")]).kind is None
+
+
 def test_a_traceback_names_the_module() -> None:
     traceback = [
         "Traceback (most recent call last):",

@@ -57,10 +57,10 @@ def test_devices_are_filled_evenly() -> None:
 
 
 def test_the_limit_of_skew_keeps_a_fuller_device_out_even_if_it_is_closer() -> None:
-    box = filled(recorded(PCIE_BOX), {0: 3 * GB, 1: 6 * GB, 2: 4 * GB, 3: 3 * GB})
-    assert place(box, 3 * GB, 2) == (3, 4)
-    close = filled(recorded(PCIE_BOX), {0: 6 * GB, 1: 6 * GB, 2: 4 * GB, 3: 6 * GB, 4: 6 * GB})
-    assert place(close, 1 * GB, 2) == (1, 2)
+    box = recorded(PCIE_BOX)
+    fifth = {index: round(0.2 * box.devices[index].memory_bytes) for index in (1, 3)}
+    assert place(filled(box, fifth), round(0.1 * GB), 2) == (1, 2)
+    assert place(filled(box, fifth), round(1.3 * GB), 2) == (0, 2)
 
 
 def test_h100s_have_the_stricter_limit() -> None:
