@@ -40,8 +40,8 @@ def run_table(settings: Settings, member: Member, decider: Decider, stop: thread
     Raises: BusError, or what the decider raised. Either way nothing is lost: end the process and start it again.
     """
     partitions = _partitions(settings, member)
+    transactions = Transactions(clients.transactional_producer(settings, member), settings.watchdog_s * 2 / 3)
     with Watchdog(member.name, settings.watchdog_s) as watchdog:
-        transactions = Transactions(clients.transactional_producer(settings, member), settings.watchdog_s * 2 / 3)
         membership = Membership(clients.table_consumer(settings, member), ProgressWatch(settings), watchdog)
         reader = RowReader(settings, member.name, watchdog)
         table = _Table(member, decider, membership, transactions, reader, partitions)

@@ -36,8 +36,8 @@ def run_worker(settings: Settings, member: Member, work: Work, stop: threading.E
 
     Raises: BusError, or what the work raised. Either way nothing is lost: end the process and start it again.
     """
+    transactions = Transactions(clients.transactional_producer(settings, member), settings.watchdog_s * 2 / 3)
     with Watchdog(member.name, settings.watchdog_s) as watchdog:
-        transactions = Transactions(clients.transactional_producer(settings, member), settings.watchdog_s * 2 / 3)
         consumer = clients.worker_consumer(settings, member)
         membership = Membership(consumer, ProgressWatch(settings), watchdog)
         worker = _Worker(settings, member, work, membership, transactions)

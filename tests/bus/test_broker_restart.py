@@ -17,21 +17,8 @@ from infra.local.kafka import LocalKafka
 from infra.settings import Settings
 from schemas.records import SegmentFailed
 from schemas.topics import TOPICS
-from tests.bus.line import (
-    ASKED,
-    TABLE,
-    WORKER,
-    Question,
-    all_read,
-    answers,
-    ask,
-    eventually,
-    messages,
-    questions,
-    rows,
-    table_process,
-    worker_process,
-)
+from tests.bus.line import ASKED, TABLE, WORKER, Question, all_read, answers, ask, eventually, messages, questions, rows
+from tests.bus.processes import table_process, worker_process
 
 JOBS = [f"job-{number}" for number in range(8)]
 Start = Callable[[Settings], AbstractContextManager[BaseProcess]]

@@ -5,20 +5,8 @@ import signal
 import pytest
 
 from infra.settings import Settings
-from tests.bus.line import (
-    STEPS,
-    TABLE,
-    WORKER,
-    Accident,
-    all_read,
-    answers,
-    ask,
-    eventually,
-    questions,
-    rows,
-    table_process,
-    worker_process,
-)
+from tests.bus.line import TABLE, WORKER, all_read, answers, ask, eventually, questions, rows
+from tests.bus.processes import STEPS, Accident, table_process, worker_process
 
 JOBS = ["boat", "train", "kite"]
 

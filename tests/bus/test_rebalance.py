@@ -19,7 +19,6 @@ from tests.bus.line import (
     SESSION_MS,
     TABLE,
     WORKER,
-    Accident,
     Counter,
     all_read,
     answers,
@@ -30,10 +29,9 @@ from tests.bus.line import (
     questions,
     rows,
     table,
-    table_process,
     worker,
-    worker_process,
 )
+from tests.bus.processes import Accident, table_process, worker_process
 from tests.bus.test_worker import Gate
 
 OTHER = replace(WORKER, slot=1)

@@ -14,18 +14,8 @@ from infra.bus.errors import FatalClientError
 from infra.bus.watchdog import Watchdog
 from infra.settings import Settings
 from schemas.codec import encode
-from tests.bus.line import (
-    ASKED,
-    WORKER,
-    all_read,
-    ask,
-    eventually,
-    in_process,
-    jobs_by_partition,
-    membership,
-    question,
-    worker,
-)
+from tests.bus.line import ASKED, WORKER, all_read, ask, eventually, jobs_by_partition, membership, question, worker
+from tests.bus.processes import in_process
 
 
 def wedge(settings: Settings, log: Path) -> None:

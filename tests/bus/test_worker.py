@@ -36,8 +36,8 @@ from tests.bus.line import (
     questions,
     reply,
     worker,
-    worker_process,
 )
+from tests.bus.processes import worker_process
 
 TOO_LARGE = "x" * (5 << 20)
 """More than a broker takes on ordinary topics, less than the producer's own limit: the transaction has to be aborted."""

@@ -16,7 +16,7 @@ from infra.settings import Settings
 from qc_consumers import pieces, videos
 from schemas.headers import trace_id, trace_root, traceparent_of
 from schemas.records import PieceChecked, Stage, Verdict, VideoChecked
-from tests.bus.line import in_process
+from tests.bus.processes import in_process
 from tests.qc.clips import assembled, bunny, encoded, stitched
 from tests.qc.film import changed, faststart, finished, generated
 
