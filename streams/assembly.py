@@ -3,18 +3,22 @@
 from dataclasses import replace
 
 from schemas.records import JobState, PieceStitched, SeamRejected, Stage, VideoAssembled
+from schemas.topics import Event
 from streams.finishing import finished
-from streams.jobs import Rules, Step, failed, piece_current, varied, with_piece, with_segment
-from streams.requests import ask_assembly, ask_piece
+from streams.jobs import Rules, Step, failed, frontier, piece_current, varied, wanted, with_piece, with_segment
+from streams.requests import ask_assembly, ask_piece, ask_segment
 from streams.rework import regenerated
 
 
 def piece_stitched(job: JobState, event: PieceStitched, now_us: int) -> Step | None:
-    """The piece after it continues from its correction. One that is only encoded again has been continued already."""
+    """The piece after it continues from its correction, and a segment that waited for the stitcher is asked for.
+
+    A piece that is only encoded again has been continued already.
+    """
     index = event.piece
     if not _awaited(job, index, event.attempt):
         return None
-    continued = job.pieces[index].seam is not None
+    continued, waited = job.pieces[index].seam is not None, not wanted(job)
     job = with_piece(
         job,
         index,
@@ -23,10 +27,14 @@ def piece_stitched(job: JobState, event: PieceStitched, now_us: int) -> Step | N
         correction=event.correction,
         seam=event.seam,
     )
+    events: list[Event] = []
+    if waited and wanted(job):
+        job, segment = ask_segment(job, frontier(job), now_us)
+        events.append(segment)
     if not continued and index + 1 < len(job.pieces) and job.segments[index + 1].frames:
-        job, request = ask_piece(job, index + 1, now_us)
-        return job, (request,)
-    return assembled_when_checked(job, now_us)
+        job, piece = ask_piece(job, index + 1, now_us)
+        events.append(piece)
+    return (job, tuple(events)) if events else assembled_when_checked(job, now_us)
 
 
 def seam_rejected(job: JobState, event: SeamRejected, now_us: int, rules: Rules) -> Step | None:

@@ -4,7 +4,7 @@ from dataclasses import replace
 
 from schemas.records import CancelRequested, JobState, RetryRequested, Stage
 from schemas.topics import Event
-from streams.jobs import FINAL, Step, clipped, frontier, truncated
+from streams.jobs import FINAL, Step, clipped, frontier, truncated, wanted
 from streams.requests import ask_assembly, ask_piece, ask_segment
 
 
@@ -25,7 +25,7 @@ def retried(job: JobState, event: RetryRequested, now_us: int) -> Step | None:
     job = replace(job, reworks=0, segments=tuple(replace(s, failures=0) for s in job.segments))
     job = truncated(job, segment=segment, piece=piece)
     events: list[Event] = []
-    if segment < len(job.segments):
+    if wanted(job):
         job, request = ask_segment(job, segment, now_us)
         events.append(request)
     if piece < segment:

@@ -14,6 +14,8 @@ T = TypeVar("T")
 Step: TypeAlias = tuple[JobState, tuple[Event, ...]]
 """A changed row and what follows from it, JobChanged apart."""
 FINAL = frozenset({Stage.FINISHED, Stage.FAILED, Stage.CANCELLED})
+LOOKAHEAD = 4
+"""Segments that may be ahead of the stitched pieces: more would only lie in the store, and be made in vain if a seam is rejected."""
 _MAX_CHARS = 500
 
 
@@ -45,6 +47,12 @@ def plan_of(job: JobState) -> Plan:
 def frontier(job: JobState) -> int:
     """The first segment that is not there, or their number."""
     return next((i for i, segment in enumerate(job.segments) if segment.latents is None), len(job.segments))
+
+
+def wanted(job: JobState) -> bool:
+    """Whether the frontier's segment is asked for: always, unless the stitcher is too far behind."""
+    stitched = next((i for i, piece in enumerate(job.pieces) if piece.seam is None), len(job.pieces))
+    return frontier(job) < min(len(job.segments), stitched + LOOKAHEAD)
 
 
 def piece_current(job: JobState, piece: int, attempt: int) -> bool:

@@ -3,7 +3,7 @@
 from dataclasses import replace
 
 from schemas.records import FailureKind, JobState, SegmentFailed, SegmentGenerated, Stage
-from streams.jobs import Rules, Step, failed, frontier, predecessor_stitched, varied, with_segment
+from streams.jobs import Rules, Step, failed, frontier, predecessor_stitched, varied, wanted, with_segment
 from streams.requests import ask_piece, ask_segment
 
 _BAD_PICTURE = frozenset({FailureKind.NAN, FailureKind.BLACK, FailureKind.FROZEN, FailureKind.SINK_COLLAPSE})
@@ -11,14 +11,14 @@ _BAD_PICTURE = frozenset({FailureKind.NAN, FailureKind.BLACK, FailureKind.FROZEN
 
 
 def segment_generated(job: JobState, event: SegmentGenerated, now_us: int) -> Step | None:
-    """The next segment continues from this one's latents; its piece is stitched once the piece before is."""
+    """The next segment continues from this one's latents, unless the stitcher is too far behind; the piece is stitched once the one before is."""
     index = event.segment
     if not _awaited(job, index, event.attempt):
         return None
     job = with_segment(job, index, latents=event.latents, frames=event.frames)
     job = replace(job, engine_version=event.engine_version)
     events = ()
-    if index + 1 < len(job.segments):
+    if wanted(job):
         job, segment = ask_segment(job, index + 1, now_us)
         events = (segment,)
     if predecessor_stitched(job, index):
@@ -48,5 +48,6 @@ def _awaited(job: JobState, index: int, attempt: int) -> bool:
         job.stage is Stage.GENERATING
         and 0 <= index < len(job.segments)
         and index == frontier(job)
+        and wanted(job)  # else it was asked for before a rework, and not again since
         and attempt == job.segments[index].attempt
     )

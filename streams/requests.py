@@ -21,7 +21,7 @@ from schemas.records import (
     Transition,
 )
 from schemas.topics import Event
-from streams.jobs import frontier, plan_of, predecessor_stitched, present, with_piece, with_segment
+from streams.jobs import frontier, plan_of, predecessor_stitched, present, wanted, with_piece, with_segment
 
 _CRF_STEP = 4.0
 """Lower by it for each re-encode: about twice the bits, 2 dB."""
@@ -55,7 +55,7 @@ def outstanding(job: JobState, now_us: int) -> Iterator[Event]:
     if job.stage is not Stage.GENERATING:
         return
     generated = frontier(job)
-    if generated < len(job.segments):
+    if wanted(job):
         yield _segment(job, generated, now_us)
     for index in range(generated):
         if not (job.pieces[index].checked and job.pieces[index].video) and predecessor_stitched(job, index):

@@ -4,6 +4,7 @@ import random
 from collections import defaultdict
 from itertools import pairwise
 
+import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, precondition, rule
@@ -246,3 +247,12 @@ def test_order_and_repeats_alone_change_nothing_in_the_end(seed: int, turns: int
     expected.run(WISH)
     assert timeless(machine.line.job) == timeless(expected.job)
     assert timeless(machine.line.last(r.VideoFinished)) == timeless(expected.last(r.VideoFinished))
+
+
+@pytest.mark.parametrize("lookahead", [1, 2])
+def test_a_short_lookahead_changes_nothing_in_the_end(lookahead: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("streams.jobs.LOOKAHEAD", lookahead)
+    for seed in range(60):
+        machine = AnyOrder()
+        machine.go(seed, 120, repeats=0.3, bad=0.1, lost=0.1)
+        machine.teardown()

@@ -6,7 +6,8 @@ import pytest
 
 from schemas import records as r
 from schemas.engines import ENGINES
-from tests.director.builders import Line, decider, generated, prompt, segment_failed
+from streams.jobs import LOOKAHEAD
+from tests.director.builders import Line, decider, generated, prompt, segment_failed, stitched
 
 
 def requested(line: Line, index: int) -> r.SegmentRequested:
@@ -139,3 +140,17 @@ def test_a_segment_is_requested_with_the_shots_it_shows() -> None:
     assert shown[96] == ["b"]
     assert shown[192 - 8] == ["b", "c"]
     assert all(texts == ["b", "c"] for start, texts in shown.items() if start > 184)
+
+
+def test_segments_wait_for_the_stitcher_and_are_asked_for_once() -> None:
+    line = Line()
+    events = line.send(prompt(duration_s=20.0))
+    while requests := [e for e in events if isinstance(e, r.SegmentRequested)]:
+        events = line.send(generated(requests[0]))
+    asked = line.all(r.SegmentRequested)
+    assert [e.segment for e in asked] == list(range(LOOKAHEAD))
+    later = line.now_us + 10**15
+    assert not [e for e in line.decider.scan([line.job], later)[0].events if isinstance(e, r.SegmentRequested)]
+    events = line.send(stitched(line.all(r.PieceRequested)[0]))
+    assert [e.segment for e in events if isinstance(e, r.SegmentRequested)] == [LOOKAHEAD]
+    assert [e.piece for e in events if isinstance(e, r.PieceRequested)] == [1]
