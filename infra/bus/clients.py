@@ -135,14 +135,13 @@ def _producing(settings: Settings, client: str) -> Config:
 
 
 class _ClientLog:
-    """librdkafka's own log. A broker that is away makes ten lines a second: `_log_error` says it once."""
+    """librdkafka's own log, without what `_log_error` is told as well."""
 
     def log(self, level: int, text: str, facility: str, *rest: str) -> None:
         log.log(logging.DEBUG if facility == "FAIL" else level, text, facility, *rest)
 
 
 def _log_error(error: KafkaError) -> None:
-    if error.code() == error._ALL_BROKERS_DOWN:  # pyright: ignore[reportPrivateUsage] (its public name)
-        log.warning("no broker answers: %s", error.str())
-    else:
-        log.debug("%s [%s]", error.str(), error.name())
+    """A refused connection comes again ten times a second, and `_ALL_BROKERS_DOWN` beside it now and then."""
+    quiet = error.code() == error._TRANSPORT  # pyright: ignore[reportPrivateUsage] (its public name)
+    log.log(logging.DEBUG if quiet else logging.WARNING, "Kafka client: %s [%s]", error.str(), error.name())
