@@ -18,7 +18,7 @@ class Inputs:
 
 
 def open_inputs(request: PieceRequested, objects: Objects, folder: Path) -> Inputs:
-    """The segments of `request`; copies may be made in `folder`. Raises: BadInputError: another try would find the same."""
+    """The segments of `request`; copies may be made in `folder`. Raises: SegmentLostError, BadInputError."""
     _check(request)
     new = open_segment(objects, request.segment_frames, "segment_frames", request.format, folder)
     if len(new) != request.frames + request.tail_overlap:

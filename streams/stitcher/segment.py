@@ -15,6 +15,10 @@ from schemas.records import Blob, Correction, VideoFormat
 from streams.stitcher.picture import Frame, Picture, render
 
 
+class SegmentLostError(Exception):
+    """The stored frames are gone or damaged: the segment has to be generated again."""
+
+
 class Segment:
     """Frames [T, H, W, 3] uint8 RGB of one segment and when each was generated and decoded, in microseconds."""
 
@@ -61,13 +65,13 @@ class Placed:
 def open_segment(objects: Objects, blob: Blob, field: str, size: VideoFormat, folder: Path) -> Segment:
     """The segment in `blob`; a copy may be made in `folder`, and must stay there as long as the segment is read.
 
-    Raises: BadInputError naming `field` if the blob is missing, damaged, or not frames of that size: another try would
-    find the same.
+    Raises: SegmentLostError if the blob is missing or damaged; BadInputError naming `field` if it is not frames of that
+    size: another try would find the same.
     """
     try:
         segment = Segment(safe_open(objects.get_file(blob, folder), framework="numpy"))
     except (BlobError, SafetensorError) as error:
-        raise BadInputError(field=field, rule="blob", message=str(error)) from error
+        raise SegmentLostError(f"{field}: {error}") from error
     found, expected = (segment.dtype, segment.shape[1:]), ("U8", (size.height, size.width, 3))
     if found != expected:
         raise BadInputError(field=field, rule="shape", message=f"frames are {found}, not {expected}")

@@ -13,13 +13,14 @@ from infra.bus.work import ThreadWork
 from infra.bus.worker import run_worker
 from infra.objects import Objects
 from infra.settings import Settings
-from schemas.records import PieceRequested, PieceStitched, SeamKind, SeamRejected
+from schemas.records import PieceRequested, PieceStitched, Seam, SeamKind, SeamRejected
 from streams.mp4 import MP4, content_key
 from streams.stitcher.alignment import SeamError
 from streams.stitcher.inputs import Inputs, open_inputs
 from streams.stitcher.join import Join, begin, continue_shot, dissolve
 from streams.stitcher.limits import Limits
 from streams.stitcher.piece import Piece, make_piece
+from streams.stitcher.segment import SegmentLostError
 
 log = logging.getLogger(__name__)
 
@@ -47,16 +48,20 @@ class Stitch:
         scratch.mkdir(parents=True, exist_ok=True)
 
     def __call__(self, request: PieceRequested) -> PieceStitched | SeamRejected:
-        """The piece, or that its segment cannot be joined: the same answer whenever it is asked.
+        """The piece, or that its segment cannot be joined or is lost: the same answer whenever it is asked.
 
         Raises: BadInputError for a request that no other try would meet.
         """
         started_us = self._now_us()
         with tempfile.TemporaryDirectory(dir=self._scratch, prefix="stitch-") as name:
             folder = Path(name)
-            inputs = open_inputs(request, self._objects, folder)
             try:
+                inputs = open_inputs(request, self._objects, folder)
                 join = _join(request, inputs, Limits())
+            except SegmentLostError as lost:
+                log.warning("%s piece %s: %s", request.job_id, request.piece, lost)
+                seam = Seam(kind=request.seam, overlap_frames=request.head_overlap)
+                return self._rejected(request, SeamError(str(lost), seam))
             except SeamError as rejection:
                 log.info("%s piece %s rejected: %s", request.job_id, request.piece, rejection.reason)
                 return self._rejected(request, rejection)

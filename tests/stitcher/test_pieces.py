@@ -13,7 +13,7 @@ import pytest
 from infra.objects import Objects
 from schemas.codec import sealed
 from schemas.errors import BadInputError
-from schemas.records import Correction, Encode, PieceStitched, SeamKind, VideoFormat
+from schemas.records import Correction, Encode, PieceStitched, SeamKind, SeamRejected, VideoFormat
 from streams.mp4 import clock_of, examine
 from streams.stitcher.picture import render, rounded
 from streams.stitcher.worker import Stitch
@@ -222,17 +222,19 @@ def test_a_request_that_makes_no_sense_is_refused_with_field_and_rule(
     assert (refused.value.field, refused.value.rule) == (field, rule)
 
 
-def test_a_blob_that_is_gone_or_damaged_is_refused(objects: Objects, work: Stitch, tmp_path: Path) -> None:
+def test_a_segment_that_is_gone_or_damaged_is_asked_for_again(objects: Objects, work: Stitch, tmp_path: Path) -> None:
     blob = store(objects, segment(0, 4, **SMALL))
     request = Take(segments=(blob,)).request(0)
     path = objects.get_file(blob, tmp_path)
     path.write_bytes(path.read_bytes()[:-1] + b"\x01")
-    with pytest.raises(BadInputError) as damaged:
-        work(request)
+    damaged = work(request)
     path.unlink()
-    with pytest.raises(BadInputError) as gone:
-        work(request)
-    assert [(error.value.field, error.value.rule) for error in (damaged, gone)] == [("segment_frames", "blob")] * 2
+    gone = work(request)
+    for answer, reason in ((damaged, "digest"), (gone, "not there")):
+        assert isinstance(answer, SeamRejected)
+        assert (answer.piece, answer.request_hash) == (request.piece, request.request_hash)
+        assert answer.reason.startswith("segment_frames: ")
+        assert reason in answer.reason
 
 
 def test_overlaps_of_the_timeline_and_of_the_store_agree(objects: Objects, work: Stitch) -> None:
