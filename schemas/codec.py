@@ -40,6 +40,12 @@ def framing(record: type[Event]) -> bytes:
     return _HEADER.pack(0, _newest(record.__name__).id)
 
 
+def is_framed_as(record: type[Event], data: bytes) -> bool:
+    """Whether `data` says that it is a `record`, of whichever version. Its body may still be none."""
+    version = _by_id().get(_HEADER.unpack_from(data)[1]) if len(data) >= _HEADER.size and data[0] == 0 else None
+    return version is not None and version.record == record.__name__
+
+
 def decode(data: bytes) -> Event:
     """The event in `data`. Raises: BadInputError naming what is wrong with the bytes."""
     if len(data) < _HEADER.size or data[0] != 0:

@@ -328,6 +328,7 @@ class RetryRequested:
     topic: ClassVar[str] = "longtake.control.v1"
     job_id: str
     from_segment: int = 0
+    """Beyond what is there: from the first missing one."""
     requested_us: int = 0
 
 

@@ -13,7 +13,7 @@ from infra.bus.progress import EndsQuery, Offsets
 from infra.bus.received import received
 from infra.bus.watchdog import Watchdog
 from infra.settings import Settings
-from schemas.codec import decode
+from schemas.codec import decode, is_framed_as
 from schemas.errors import BadInputError
 from schemas.records import JobState
 
@@ -40,17 +40,21 @@ class RowReader:
         partitions changed hands, and it writes rows before offsets. So the log is read to where it ends now, open
         transactions included: they end before the last record comes.
 
-        Raises: BusError if a hanging transaction or a row that is none keeps it from that.
+        Raises: BusError if a hanging transaction keeps it from that.
         """
         started = time.monotonic()
         ends = EndsQuery(self._admin, [(JobState.topic, p) for p in partitions]).result().written
         self._consumer.assign([TopicPartition(JobState.topic, p, OFFSET_BEGINNING) for p in partitions])
         newest: dict[int, dict[str, bytes]] = {p: {} for p in partitions}
         for message in self._until(ends):
-            if message.value is not None:
+            if message.value is None:
+                newest[message.partition].pop(message.job_id, None)
+            elif is_framed_as(JobState, message.value):
                 newest[message.partition][message.job_id] = message.value
+            else:
+                log.error("%s/%s/%s is no row and is passed over", message.topic, message.partition, message.offset)
         self._consumer.unassign()
-        rows = {p: {job_id: self._row(job_id, value) for job_id, value in newest[p].items()} for p in partitions}
+        rows = {p: dict(self._rows(newest[p])) for p in partitions}
         count, took_s = sum(map(len, rows.values())), time.monotonic() - started
         log.info("read %d rows of partitions %s in %.2f s", count, sorted(partitions), took_s)
         return rows
@@ -75,12 +79,14 @@ class RowReader:
                 names = ", ".join(f"{topic}/{partition}" for topic, partition in sorted(missing))
                 raise BusError(f"hanging transaction: the table cannot be read to its end in {names}")
 
-    def _row(self, job_id: str, value: bytes) -> JobState:
-        self._watchdog.beat()
-        try:
-            row = decode(value)
-        except BadInputError as error:
-            raise BusError(f"the row of job {job_id} cannot be read: {error}") from error
-        if not isinstance(row, JobState):
-            raise BusError(f"the row of job {job_id} is a {type(row).__name__}")
-        return row
+    def _rows(self, newest: dict[str, bytes]) -> Iterator[tuple[str, JobState]]:
+        """One bad row must not stop all other jobs: it is said, and its job is unknown until it is submitted again."""
+        for job_id, value in newest.items():
+            self._watchdog.beat()
+            try:
+                row = decode(value)
+            except BadInputError as error:
+                log.error("the row of job %s cannot be read and is passed over: %s", job_id, error)
+                continue
+            if isinstance(row, JobState):
+                yield job_id, row

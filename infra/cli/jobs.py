@@ -16,6 +16,8 @@ from infra.objects import Objects, file_digest
 from schemas.headers import trace_root
 from schemas.records import CancelRequested, JobChanged, RetryRequested, Stage, VideoFinished
 
+_FIRST_MISSING = 2**31 - 1
+
 JobId = Annotated[str, typer.Argument(metavar="JOB")]
 Json = Annotated[bool, typer.Option("--json", help="For programs.")]
 
@@ -96,12 +98,15 @@ def cancel(
 def retry(
     ctx: typer.Context,
     job_id: JobId,
-    from_segment: Annotated[int, typer.Option(min=0, help="Generate again from this one; 0: all.")] = 0,
+    from_segment: Annotated[
+        int | None, typer.Option(min=0, help="Generate again from this one; not given: from the first missing one.")
+    ] = None,
 ) -> None:
-    """Run a failed or cancelled job again."""
+    """Run a failed or cancelled job again. What it has is kept, but for segments from --from-segment on."""
     settings = reach(ctx, "kafka")
     _stage_of(job_view(settings, job_id), {Stage.FAILED, Stage.CANCELLED}, job_id)
-    event = RetryRequested(job_id=job_id, from_segment=from_segment, requested_us=now_us())
+    first = _FIRST_MISSING if from_segment is None else from_segment
+    event = RetryRequested(job_id=job_id, from_segment=first, requested_us=now_us())
     publish(settings, [event], trace_root(job_id))
     say(f"asked to retry {job_id}")
 

@@ -180,6 +180,28 @@ def test_rows_in_an_open_transaction_are_waited_for(bus_settings: Settings) -> N
         assert reading.result(10) == {0: {"boat": row("boat", attempts=7)}, 1: {}}
 
 
+def test_what_is_no_row_is_passed_over_and_a_tombstone_takes_one_away(
+    bus_settings: Settings, caplog: pytest.LogCaptureFixture
+) -> None:
+    good = encode(row("boat", attempts=7))
+    records = {
+        "boat": (good, b"junk", b""),
+        "gone": (good, None),
+        "torn": (good[:40],),
+        "odd": (encode(question("odd", 1)),),
+    }
+    with Writer(bus_settings) as writer:
+        writer.write(
+            Output(topic=JobState.topic, key=key.encode(), value=value, headers=(), partition=0)
+            for key, values in records.items()
+            for value in values
+        )
+    with Watchdog("reader", 15) as dog:
+        assert RowReader(bus_settings, "test", dog).read({0}) == {0: {"boat": row("boat", attempts=7)}}
+    assert "the row of job torn cannot be read" in caplog.text
+    assert caplog.text.count("is no row and is passed over") == 3
+
+
 def test_a_table_on_topics_that_do_not_exist_says_which(
     bus_settings: Settings, monkeypatch: pytest.MonkeyPatch
 ) -> None:

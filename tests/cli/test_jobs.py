@@ -75,7 +75,8 @@ def test_an_unfinished_job_has_no_video_to_fetch(bus_settings: Settings, longtak
 
 
 def test_cancel_and_retry_are_asked_for_where_they_make_sense(bus_settings: Settings, longtake: Longtake) -> None:
-    say(bus_settings, job("runs"), job("broken", Stage.FAILED))
+    say(bus_settings, job("runs"), job("broken", Stage.FAILED), job("stopped", Stage.CANCELLED))
+    assert longtake(bus_settings, "retry", "stopped").code == 0
     assert longtake(bus_settings, "cancel", "runs", "--reason", "wrong fox").code == 0
     assert longtake(bus_settings, "retry", "broken", "--from-segment", "1").code == 0
     assert longtake(bus_settings, "retry", "runs").code == 5
@@ -85,6 +86,8 @@ def test_cancel_and_retry_are_asked_for_where_they_make_sense(bus_settings: Sett
     assert asked["runs"].reason == "wrong fox"
     assert isinstance(asked["broken"], RetryRequested)
     assert asked["broken"].from_segment == 1
+    assert isinstance(asked["stopped"], RetryRequested)
+    assert asked["stopped"].from_segment > 10_000  # all that is there is kept
 
 
 @pytest.fixture
