@@ -54,30 +54,51 @@ def measure(settings: Settings) -> dict[str, float]:
 
 
 def _hops(settings: Settings) -> list[float]:
+    """Each piece is stitched before the next segment is timed: the director lets segments run ahead a little only."""
     times_ms: list[float] = []
+    seen: list[Event] = []
     event: Event = prompt(job_id="hops", duration_s=_LONG_S)
-    with Reader.from_now(settings, [SegmentRequested.topic]) as reader, Writer(settings) as writer:
+    topics = [SegmentRequested.topic, PieceRequested.topic, JobChanged.topic]
+    with Reader.from_now(settings, topics) as reader, Writer(settings) as writer:
         while True:
             start = time.perf_counter()
             writer.publish([event], trace_root("hops"))
-            request = event_of(_next(reader))
+            request = _event(reader, seen, lambda e: isinstance(e, SegmentRequested))
             times_ms.append((time.perf_counter() - start) * 1e3)
             assert isinstance(request, SegmentRequested)
             if not request.tail_overlap:
                 return times_ms[_WARM_UP:]
+            if request.segment:
+                piece = _event(reader, seen, lambda e: isinstance(e, PieceRequested))
+                writer.publish(answers(piece)[:1], trace_root("hops"))
+                count = request.segment
+                _event(reader, seen, lambda e, n=count: isinstance(e, JobChanged) and e.pieces_stitched == n)
             event = generated(request)
 
 
 def _cycles(settings: Settings) -> list[float]:
     times: list[float] = []
-    with Reader.from_now(settings, [SegmentRequested.topic]) as reader, Writer(settings) as writer:
+    topics = [SegmentRequested.topic, PieceRequested.topic]
+    with Reader.from_now(settings, topics) as reader, Writer(settings) as writer:
         writer.publish([prompt(job_id="cycles", duration_s=_LONG_S)], trace_root("cycles"))
         while True:
             request = event_of(_next(reader))
+            if not isinstance(request, SegmentRequested):
+                writer.publish(answers(request)[:1], trace_root("cycles"))
+                continue
             times.append(time.perf_counter())
-            assert isinstance(request, SegmentRequested)
             if not request.tail_overlap:
                 return [(after - before) * 1e3 for before, after in pairwise(times)][_WARM_UP:]
+
+
+def _event(reader: Reader, seen: list[Event], wanted: Callable[[Event], bool]) -> Event:
+    """The first event that is wanted; others that come before it are kept in `seen`."""
+    while True:
+        for event in seen:
+            if wanted(event):
+                seen.remove(event)
+                return event
+        seen.append(event_of(_next(reader)))
 
 
 def _backlog(settings: Settings) -> float:
