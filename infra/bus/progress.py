@@ -7,7 +7,7 @@ everybody who wants the group's offsets: no error comes, and no client can cure 
 import logging
 import time
 from collections.abc import Iterable
-from concurrent.futures import Future
+from concurrent.futures import Future, wait
 from dataclasses import dataclass
 from typing import cast
 
@@ -55,7 +55,8 @@ class EndsQuery:
         return all(future.done() for futures in (self._stable, self._written) for future in futures.values())
 
     def result(self) -> Ends:
-        """Waits. Raises: KafkaException if the broker does not answer."""
+        """Waits for every answer: a client must not be destroyed with some under way. Raises: KafkaException if one is an error."""
+        wait([future for futures in (self._stable, self._written) for future in futures.values()])
         return Ends(stable=_offsets(self._stable), written=_offsets(self._written))
 
 
