@@ -81,7 +81,7 @@ def test_a_stream_cut_without_its_memory_shows_and_a_warm_up_hides_most_of_it() 
     with torch.no_grad():
         cold = DecodeStream(VAE).decode(Z[:, :, 4:])
         warm = DecodeStream(VAE)
-        warm.warm_up(Z[:, :, :4])
+        warm.decode(Z[:, :, :4])
         warmed = warm.decode(Z[:, :, 4:])
     truth = EXPECTED[:, :, 13:]
     assert cold.shape[2] == truth.shape[2] - 3

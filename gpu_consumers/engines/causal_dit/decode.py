@@ -45,10 +45,6 @@ class DecodeStream:
         """Pixels [B, 3, T, 8h, 8w] in [-1, 1] of the next latents [B, 16, t, h, w]: the take's first gives one frame, others four."""
         return torch.cat([self._one(latent) for latent in latents.split(1, dim=2)], dim=2).clamp(-1, 1)
 
-    def warm_up(self, latents: Tensor) -> None:
-        """After a resume without memory: decode the latents before the segment and drop their frames. 2 or 3 are enough to not see."""
-        self.decode(latents)
-
     def _one(self, latents: Tensor) -> Tensor:
         features = self.vae.decoder.low(self.vae.denormalised(latents), self.low)
         height, width = features.shape[-2:]

@@ -26,7 +26,6 @@ _FROM_DIFFUSERS = (
     (r"(blocks\.\d+)\.ffn\.net\.2\.", r"\1.ffn.2."),
     # diffusers numbers the norms in order of use, the original by kind: only the affine one has weights.
     (r"(blocks\.\d+)\.norm2\.", r"\1.norm3."),
-    (r"(patch_embedding\.)", r"\1"),
 )
 _ATTENTION = {
     "to_q": "q",
