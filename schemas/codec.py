@@ -7,7 +7,7 @@ the newest version of its schema and read with whichever it was written with, re
 import io
 import re
 import struct
-from dataclasses import fields, replace
+from dataclasses import fields, is_dataclass, replace
 from functools import cache
 from typing import Any, TypeVar, cast
 
@@ -28,11 +28,7 @@ _PATH = re.compile(r"(?P<rule>.*?)(?: - at `\$\.?(?P<path>.*)`)?$", re.DOTALL)
 
 def encode(event: Event) -> bytes:
     """The event in Confluent framing. Raises: ValueError or TypeError if a field has the wrong type (a bug of the caller)."""
-    version = _newest(type(event).__name__)
-    out = io.BytesIO()
-    out.write(framing(type(event)))
-    fastavro.schemaless_writer(out, parsed_schema(version), msgspec.to_builtins(event), strict=True)
-    return out.getvalue()
+    return _written(event, _newest(type(event).__name__), strict=True)
 
 
 def framing(record: type[Event]) -> bytes:
@@ -96,19 +92,73 @@ def to_json(event: Event) -> bytes:
 def content_hash(prompt: PromptSubmitted) -> str:
     """Equal for equal wishes, whenever they were submitted. XXH3-128, 32 hex digits."""
     options = dict(sorted(prompt.engine_options.items()))
-    return xxhash.xxh3_128_hexdigest(encode(replace(prompt, submitted_us=0, engine_options=options)))
+    return _lasting_hash(replace(prompt, submitted_us=0, engine_options=options))
 
 
 def request_hash(request: Event) -> str:
     """Names the work a request asks for: equal for the same request sent again, whenever that is. XXH3-128, 32 hex digits."""
     fixed: dict[str, Any] = {"request_hash": "", "requested_us": 0}
-    return xxhash.xxh3_128_hexdigest(encode(replace(request, **fixed)))
+    return _lasting_hash(replace(request, **fixed))
 
 
 def sealed(request: T) -> T:
     """The request with its `request_hash` filled in."""
     fixed: dict[str, Any] = {"request_hash": request_hash(request)}
     return replace(request, **fixed)
+
+
+def _lasting_hash(event: Event) -> str:
+    """XXH3-128 of the oldest version that says all the event says: a release that adds fields does not rename older content."""
+    known = [v for v in versions() if v.record == type(event).__name__]
+    version = next((v for v in known[:-1] if _says_nothing(event, _added_since(v))), known[-1])
+    return xxhash.xxh3_128_hexdigest(_written(event, version, strict=False))
+
+
+def _written(event: Event, version: Version, *, strict: bool) -> bytes:
+    out = io.BytesIO()
+    out.write(_HEADER.pack(0, version.id))
+    fastavro.schemaless_writer(out, parsed_schema(version), msgspec.to_builtins(event), strict=strict)
+    return out.getvalue()
+
+
+@cache
+def _added_since(version: Version) -> dict[str, dict[str, object]]:
+    """Name and default of every field, by record, that today's records have and this version has not."""
+    then = _fields_by_record(parsed_schema(version))
+    now = _fields_by_record(parsed_schema(_newest(version.record)))
+    added = {name: set(names) - set(then[name]) for name, names in now.items() if name in then}
+    return {name: {field: now[name][field] for field in new} for name, new in added.items() if new}
+
+
+def _fields_by_record(schema: Any) -> dict[str, dict[str, object]]:
+    """Defaults of the fields of every record in a parsed schema."""
+    found: dict[str, dict[str, object]] = {}
+    if isinstance(schema, list):
+        parts: list[Any] = cast("list[Any]", schema)
+    elif not isinstance(schema, dict):
+        parts = []
+    elif schema["type"] == "record":
+        found[schema["name"].rpartition(".")[2]] = {f["name"]: f.get("default") for f in schema["fields"]}
+        parts = [f["type"] for f in schema["fields"]]
+    else:
+        parts = [schema.get("items"), schema.get("values"), schema["type"]]
+    for part in parts:
+        found |= _fields_by_record(part)
+    return found
+
+
+def _says_nothing(value: object, added: dict[str, dict[str, object]]) -> bool:
+    """Whether all added fields, at any depth, have their defaults."""
+    if isinstance(value, tuple):
+        return all(_says_nothing(item, added) for item in cast("tuple[object, ...]", value))
+    if not is_dataclass(value):
+        return True
+    new = added.get(type(value).__name__, {})
+    return all(
+        msgspec.to_builtins(mine) == new[field.name] if field.name in new else _says_nothing(mine, added)
+        for field in fields(value)
+        for mine in (getattr(value, field.name),)
+    )
 
 
 def _convert(value: dict[str, Any], to: type[object]) -> object:

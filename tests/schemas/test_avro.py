@@ -140,5 +140,20 @@ def test_a_request_sent_again_has_the_same_hash_and_another_attempt_has_not() ->
     assert sealed(replace(once, attempt=99)).request_hash != once.request_hash
 
 
+HASHED = {
+    r.PromptSubmitted: "22e5d36f0e863e8ee00291681499f595",
+    r.SegmentRequested: "1309442e8674e874ee0adf7c18c45357",
+    r.PieceRequested: "23e56ff2fadb1872dc68400f64bcdd21",
+    r.AssemblyRequested: "8309be5379259982aa982615744c9bc2",
+}
+
+
+@pytest.mark.parametrize("record", HASHED, ids=lambda r: r.__name__)
+def test_a_release_that_adds_fields_does_not_rename_what_is_under_way(record: type[Event]) -> None:
+    first = decode(bytes.fromhex(json.loads(GOLDEN.read_text())[f"{record.__name__}.1"]["bytes"]))
+    found = content_hash(first) if isinstance(first, r.PromptSubmitted) else request_hash(first)
+    assert found == HASHED[record]
+
+
 def test_the_events_page_is_written_from_the_records() -> None:
     assert describe.PAGE.read_text() == describe.page(), "run: python -m schemas.describe"
