@@ -1,7 +1,8 @@
 """Records to bytes and back: Avro in Confluent wire format (0x00, big-endian schema id, body).
 
 Schema ids come from `ids.lock`, so no registry is needed; the same ids can be imported into one. A record is written with
-the newest version of its schema and read with whichever it was written with, resolved to the newest.
+the oldest version of its schema that says all it says, so that workers of the last release read it while a new one is rolled
+out, and read with whichever it was written with, resolved to the newest.
 """
 
 import io
@@ -28,7 +29,12 @@ _PATH = re.compile(r"(?P<rule>.*?)(?: - at `\$\.?(?P<path>.*)`)?$", re.DOTALL)
 
 def encode(event: Event) -> bytes:
     """The event in Confluent framing. Raises: ValueError or TypeError if a field has the wrong type (a bug of the caller)."""
-    return _written(event, _newest(type(event).__name__), strict=True)
+    version = _oldest(event)
+    out = io.BytesIO()
+    out.write(_HEADER.pack(0, version.id))
+    newest = version == _newest(version.record)
+    fastavro.schemaless_writer(out, parsed_schema(version), msgspec.to_builtins(event), strict=newest)
+    return out.getvalue()
 
 
 def framing(record: type[Event]) -> bytes:
@@ -92,13 +98,13 @@ def to_json(event: Event) -> bytes:
 def content_hash(prompt: PromptSubmitted) -> str:
     """Equal for equal wishes, whenever they were submitted. XXH3-128, 32 hex digits."""
     options = dict(sorted(prompt.engine_options.items()))
-    return _lasting_hash(replace(prompt, submitted_us=0, engine_options=options))
+    return xxhash.xxh3_128_hexdigest(encode(replace(prompt, submitted_us=0, engine_options=options)))
 
 
 def request_hash(request: Event) -> str:
     """Names the work a request asks for: equal for the same request sent again, whenever that is. XXH3-128, 32 hex digits."""
     fixed: dict[str, Any] = {"request_hash": "", "requested_us": 0}
-    return _lasting_hash(replace(request, **fixed))
+    return xxhash.xxh3_128_hexdigest(encode(replace(request, **fixed)))
 
 
 def sealed(request: T) -> T:
@@ -107,18 +113,10 @@ def sealed(request: T) -> T:
     return replace(request, **fixed)
 
 
-def _lasting_hash(event: Event) -> str:
-    """XXH3-128 of the oldest version that says all the event says: a release that adds fields does not rename older content."""
-    known = [v for v in versions() if v.record == type(event).__name__]
-    version = next((v for v in known[:-1] if _says_nothing(event, _added_since(v))), known[-1])
-    return xxhash.xxh3_128_hexdigest(_written(event, version, strict=False))
-
-
-def _written(event: Event, version: Version, *, strict: bool) -> bytes:
-    out = io.BytesIO()
-    out.write(_HEADER.pack(0, version.id))
-    fastavro.schemaless_writer(out, parsed_schema(version), msgspec.to_builtins(event), strict=strict)
-    return out.getvalue()
+def _oldest(event: Event) -> Version:
+    """The oldest version that says all the event says: also what a hash is of, so that new fields rename no older content."""
+    known = _known(type(event).__name__)
+    return next((v for v in known[:-1] if _says_nothing(event, _added_since(v))), known[-1])
 
 
 @cache
@@ -193,5 +191,9 @@ def _by_id() -> dict[int, Version]:
 
 
 @cache
+def _known(record: str) -> tuple[Version, ...]:
+    return tuple(v for v in versions() if v.record == record)
+
+
 def _newest(record: str) -> Version:
-    return max((v for v in versions() if v.record == record), key=lambda v: v.version)
+    return _known(record)[-1]

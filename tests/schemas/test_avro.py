@@ -81,6 +81,13 @@ def test_the_bytes_of_every_version_still_decode(version: Version) -> None:
         assert encode(event).hex() == golden["bytes"]
 
 
+@pytest.mark.parametrize("version", versions(), ids=lambda v: f"{v.record}.{v.version}")
+def test_what_an_older_schema_can_say_is_written_with_it(version: Version) -> None:
+    """While a release is rolled out, workers of the one before read what the new ones write."""
+    old = bytes.fromhex(json.loads(GOLDEN.read_text())[f"{version.record}.{version.version}"]["bytes"])
+    assert encode(decode(old)) == old
+
+
 @given(st.one_of([st.from_type(event) for event in EVENTS]))
 def test_every_event_survives_the_round_trip(event: Event) -> None:
     assert decode(encode(event)) == event
