@@ -6,7 +6,7 @@ STAMP_FULL := .venv/.full
 # Where there is no CUDA compiler, flash-attn installs without its kernels and the engines use SDPA.
 FLASH := FLASH_ATTENTION_FORCE_BUILD=TRUE $(shell command -v nvcc >/dev/null || echo FLASH_ATTENTION_SKIP_CUDA_BUILD=TRUE)
 
-.PHONY: venv demo test check bench format lock chromium clean
+.PHONY: venv demo test check bench format lock fuzz chromium clean
 
 venv: $(STAMP_FULL)
 
@@ -50,6 +50,12 @@ chromium:
 	@command -v chromium >/dev/null || command -v google-chrome >/dev/null || { \
 	  test "$$(id -u)" = 0 && command -v apt-get >/dev/null && \
 	  apt-get update -qq && DEBIAN_FRONTEND=noninteractive apt-get install -y -qq chromium >/dev/null; } || true
+
+# Each target for SECONDS under atheris; what a run found is in out/fuzz/TARGET and ends it.
+SECONDS ?= 60
+fuzz: $(STAMP_FULL)
+	./install.sh "atheris>=3"
+	for target in record storyboard objects filters; do $(BIN)/python -m tests.fuzz $$target $(SECONDS) || exit 1; done
 
 lock: $(STAMP_FULL)
 	$(FLASH) uv pip compile pyproject.toml --extra dev --extra gpu --universal --python-version 3.11 --no-build-isolation-package flash-attn \

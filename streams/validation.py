@@ -27,6 +27,12 @@ _OPTION = re.compile(r"[a-z][a-z0-9_]{0,63}")
 _OPTION_VALUE_CHARS = 256
 _CONTROL = re.compile(r"[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f\ud800-\udfff]")
 """Control characters but tab and line ends, and surrogates, which have no UTF-8."""
+_INVISIBLE = re.compile(
+    r"[\u2028\u2029\u200b\u2060-\u2064\u2066-\u206f\u202a-\u202e\ufeff\ufff9-\ufffb\U000e0000-\U000e007f]"
+)
+"""What hides text, or shows it in another order than the engine reads it: zero-width spaces, bidirectional embeddings, overrides
+and isolates, tag characters, and line ends that logs do not know. Joiners and plain direction marks are script, and stay.
+Source: Unicode Technical Report 36 and 55."""
 
 
 def check_job_id(job_id: str) -> None:
@@ -127,6 +133,8 @@ def _check_text(field: str, text: str, most: int) -> None:
         raise refused(field, "length", f"{len(text)} characters, at most {most}")
     if found := _CONTROL.search(text):
         raise refused(field, "control_characters", f"U+{ord(found[0]):04X} at {found.start()}")
+    if found := _INVISIBLE.search(text):
+        raise refused(field, "invisible_characters", f"U+{ord(found[0]):04X} at {found.start()}")
 
 
 def _check_seed(field: str, seed: int) -> None:

@@ -66,7 +66,7 @@ class Quality:
 
 def measure_quality(pair: Pair, folder: Path, show: Show, *, threads: int, timeout_s: float) -> Quality:
     """Score every frame; `show` gets to see them meanwhile. `folder` is for the logs of ffmpeg. Raises: QualityError."""
-    _run(_command(pair, threads), pair, folder, show, timeout_s)
+    _run(scoring_command(pair, threads), pair, folder, show, timeout_s)
     log: dict[str, Any] = json.loads((folder / "vmaf.json").read_text())
     ssim = [_ssim_y(line) for line in (folder / "ssim.log").read_text().splitlines()]
     metrics: list[dict[str, float]] = [frame["metrics"] for frame in log["frames"]]
@@ -82,7 +82,8 @@ def measure_quality(pair: Pair, folder: Path, show: Show, *, threads: int, timeo
     )
 
 
-def _command(pair: Pair, threads: int) -> list[str]:
+def scoring_command(pair: Pair, threads: int) -> list[str]:
+    """ffmpeg's arguments. Only numbers and fixed words get into the graph: paths are arguments of their own."""
     piece = _indexed(pair.piece, pair)
     if pair.head or pair.tail:
         piece = piece.filter("tpad", start=pair.head, stop=pair.tail, start_mode="clone", stop_mode="clone")
@@ -110,9 +111,16 @@ def _command(pair: Pair, threads: int) -> list[str]:
 
 
 def _indexed(path: Path, pair: Pair) -> Any:
-    """The frames of a file, frame n at n: whatever the file says about time. Each file has a decoder thread: scoring takes longer."""
+    """The frames of an MP4, frame n at n: whatever the file says about time. Each file has a decoder thread: scoring takes longer.
+
+    It is read as nothing else: a playlist or a script in its place would name other files and hosts.
+    """
     tick = f"{pair.fps.denominator}/{pair.fps.numerator}"
-    return ffmpeg.input(str(path), threads=1).video.filter("settb", tick).filter("setpts", "N")
+    return (
+        ffmpeg.input(str(path.absolute()), f="mp4", protocol_whitelist="file", threads=1)
+        .video.filter("settb", tick)
+        .filter("setpts", "N")
+    )
 
 
 def _least_error(pair: Pair) -> float:
