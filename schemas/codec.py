@@ -153,10 +153,19 @@ def _says_nothing(value: object, added: dict[str, dict[str, object]]) -> bool:
         return True
     new = added.get(type(value).__name__, {})
     return all(
-        msgspec.to_builtins(mine) == new[field.name] if field.name in new else _says_nothing(mine, added)
+        _as_read(msgspec.to_builtins(mine)) == new[field.name] if field.name in new else _says_nothing(mine, added)
         for field in fields(value)
         for mine in (getattr(value, field.name),)
     )
+
+
+def _as_read(value: object) -> object:
+    """Tuples as lists, which is what Avro has."""
+    if isinstance(value, tuple | list):
+        return [_as_read(item) for item in cast("list[object]", value)]
+    if isinstance(value, dict):
+        return {key: _as_read(item) for key, item in cast("dict[str, object]", value).items()}
+    return value
 
 
 def _convert(value: dict[str, Any], to: type[object]) -> object:

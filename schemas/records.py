@@ -400,6 +400,8 @@ class SegmentFailed:
     engine_version: str
     failed_us: int
     worker: str
+    lost: tuple[Blob, ...] = ()
+    """Of `latent_ref`: gone, damaged or not what they are said to be. Their segments have to be generated again."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -469,6 +471,8 @@ class SeamRejected:
     seam: Seam
     rejected_us: int
     worker: str
+    lost: tuple[Blob, ...] = ()
+    """Frames that are gone, damaged or not what they are said to be. Then nothing was measured: their segments are made again."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -521,6 +525,21 @@ class VideoAssembled:
     gop_frames: int
     started_us: int
     finished_us: int
+    worker: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class AssemblyFailed:
+    """Pieces that do not join, or are not what they are said to be: they have to be stitched again."""
+
+    topic: ClassVar[str] = "longtake.videos.v1"
+    job_id: str
+    attempt: int
+    request_hash: str
+    pieces: tuple[int, ...]
+    """Numbers of the pieces at fault."""
+    reason: str
+    failed_us: int
     worker: str
 
 

@@ -21,6 +21,7 @@ Event: TypeAlias = (
     | r.PieceChecked
     | r.AssemblyRequested
     | r.VideoAssembled
+    | r.AssemblyFailed
     | r.VideoChecked
     | r.VideoFinished
     | r.JobChanged
@@ -44,6 +45,7 @@ EVENTS: tuple[type[Event], ...] = (
     r.PieceChecked,
     r.AssemblyRequested,
     r.VideoAssembled,
+    r.AssemblyFailed,
     r.VideoChecked,
     r.VideoFinished,
     r.JobChanged,

@@ -71,12 +71,22 @@ def test_a_new_required_field_is_found_incompatible() -> None:
     assert readable(fastavro.parse_schema(old), fastavro.parse_schema(new))
 
 
+def _as_far_as(known: Any, said: Any) -> Any:
+    """What is said, without the fields that an older schema did not know."""
+    if isinstance(known, dict):
+        return {name: _as_far_as(value, said[name]) for name, value in known.items()}
+    if isinstance(known, list):
+        return [_as_far_as(*pair) for pair in zip(known, said, strict=True)]
+    return said
+
+
 @pytest.mark.parametrize("version", versions(), ids=lambda v: f"{v.record}.{v.version}")
 def test_the_bytes_of_every_version_still_decode(version: Version) -> None:
     golden = json.loads(GOLDEN.read_text())[f"{version.record}.{version.version}"]
     event = decode(bytes.fromhex(golden["bytes"]))
-    assert json.loads(to_json(event)) == golden["event"]
+    assert _as_far_as(golden["event"], json.loads(to_json(event))) == golden["event"]
     if version == NEWEST[version.record]:
+        assert json.loads(to_json(event)) == golden["event"]
         assert event == sample(type(event))
         assert encode(event).hex() == golden["bytes"]
 
