@@ -25,6 +25,8 @@ class Settings(BaseSettings):
     clickhouse: str = ""
     """`http://user@host:port/database`."""
     clickhouse_password: SecretStr = SecretStr("")
+    registry_password: SecretStr = SecretStr("")
+    """Of the schema registry that `longtake registry import` fills."""
     objects: str = ""
     """URL of the object store: `file:///path`, `s3://bucket/prefix`, `gs://`, `az://`."""
     state: Path = Field(default_factory=_state_home)

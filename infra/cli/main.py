@@ -11,7 +11,22 @@ from confluent_kafka import KafkaException
 from pydantic import ValidationError
 
 from infra.bus.errors import BusError
-from infra.cli import demo, diagnose, insights, jobs, letters, plan, report, sql, stack, submit, topics, watch, worker
+from infra.cli import (
+    demo,
+    diagnose,
+    insights,
+    jobs,
+    letters,
+    plan,
+    registry,
+    report,
+    sql,
+    stack,
+    submit,
+    topics,
+    watch,
+    worker,
+)
 from infra.cli.errors import CliError, Exit
 from infra.local.packages import PackageError
 from infra.local.process import ServiceError
@@ -55,6 +70,7 @@ def new_app() -> typer.Typer:
     app.command(rich_help_panel=_LOOK, epilog=plan.EXAMPLES)(plan.plan)
     app.add_typer(letters.app, name="dead-letters", rich_help_panel=_LOOK)
     app.add_typer(insights.app, name="insights", rich_help_panel=_LOOK)
+    app.add_typer(registry.app, name="registry", rich_help_panel=_LOOK)
     return app
 
 
