@@ -1,6 +1,7 @@
 """Sizes of the transformer and of its causal window, as frozen records. Facts: docs/engine.md."""
 
 from dataclasses import dataclass
+from enum import StrEnum
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -49,6 +50,25 @@ class Window:
                 f"a window of {self.latents} does not hold a sink of {self.sink} and blocks of {self.block}"
             )
 
+
+class Precision(StrEnum):
+    """How an element of the cache is kept."""
+
+    FULL = "full"
+    """As the engine computes."""
+    FP8 = "fp8"
+    INT8 = "int8"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Kept:
+    """How and where keys and values are kept. `offload`: layers fetched at a time from host memory; 0: all are on the device."""
+
+    precision: Precision = Precision.FULL
+    offload: int = 0
+
+
+AS_COMPUTED = Kept()
 
 WAN_1_3B = DitConfig(layers=30, dim=1536, ffn_dim=8960, heads=12)
 TINY = DitConfig(layers=2, dim=48, ffn_dim=96, heads=2, text_dim=32, text_tokens=8, freq_dim=32)

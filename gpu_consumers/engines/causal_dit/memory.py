@@ -11,8 +11,8 @@ from torch import Tensor
 
 from gpu_consumers.engines.causal_dit import rope
 from gpu_consumers.engines.causal_dit.attention import attend
-from gpu_consumers.engines.causal_dit.config import DitConfig, Window
-from gpu_consumers.engines.causal_dit.storage import DeviceStorage, Precision, Rows, Shape
+from gpu_consumers.engines.causal_dit.config import AS_COMPUTED, DitConfig, Kept, Window
+from gpu_consumers.engines.causal_dit.storage import Rows, Shape, storage_for
 
 
 class Memory(Protocol):
@@ -117,10 +117,12 @@ class KvCache:
         return rope.angles(torch.tensor(times, device=like.device), *self._grid, like.shape[-1])
 
 
-def device_cache(dit: DitConfig, window: Window, grid: tuple[int, int], like: Tensor, capacity: int = 0) -> KvCache:
-    """A cache on `like`'s device in its precision, for its batch. `capacity`: latents, if the window is unbounded."""
+def device_cache(
+    dit: DitConfig, window: Window, grid: tuple[int, int], like: Tensor, capacity: int = 0, kept: Kept = AS_COMPUTED
+) -> KvCache:
+    """A cache for `like`'s device, precision and batch. `capacity`: latents, if the window is unbounded."""
     latents = window.latents or capacity
-    storage = DeviceStorage(storage_shape(dit, latents, grid, like.shape[0]), Precision.FULL, like.dtype, like.device)
+    storage = storage_for(storage_shape(dit, latents, grid, like.shape[0]), kept, like.dtype, like.device)
     return KvCache(storage, window, grid, latents)
 
 

@@ -6,19 +6,11 @@ int8 at most 1/254; fp8 at most 1/28 (half a step of 32 below its 448), and at m
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from enum import StrEnum
 
 import torch
 from torch import Tensor
 
-
-class Precision(StrEnum):
-    """How an element of the cache is kept."""
-
-    FULL = "full"
-    """As the engine computes."""
-    FP8 = "fp8"
-    INT8 = "int8"
+from gpu_consumers.engines.causal_dit.config import Kept, Precision
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -137,6 +129,13 @@ class HostStorage:
         with torch.cuda.stream(self._stream):
             for a, b in zip(source.tensors(), target.tensors(), strict=True):
                 b[:, rows].copy_(a[:, rows], non_blocking=True)
+
+
+def storage_for(shape: Shape, kept: Kept, dtype: torch.dtype, device: torch.device) -> DeviceStorage | HostStorage:
+    """As a job wants it. A chunk of more layers than there are is all of them."""
+    if not kept.offload:
+        return DeviceStorage(shape, kept.precision, dtype, device)
+    return HostStorage(shape, kept.precision, dtype, device, min(kept.offload, shape.layers))
 
 
 def _allocate(shape: Shape, precision: Precision, dtype: torch.dtype, device: torch.device) -> Rows:
