@@ -48,6 +48,12 @@ def is_framed_as(record: type[Event], data: bytes) -> bool:
     return version is not None and version.record == record.__name__
 
 
+def is_newer(data: bytes) -> bool:
+    """Whether `data` has an id that the lock may have given after this release: the next hundred."""
+    last = max(_by_id())
+    return len(data) >= _HEADER.size and data[0] == 0 and last < _HEADER.unpack_from(data)[1] <= last + 100
+
+
 def decode(data: bytes) -> Event:
     """The event in `data`. Raises: BadInputError naming what is wrong with the bytes."""
     if len(data) < _HEADER.size or data[0] != 0:

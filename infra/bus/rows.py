@@ -13,7 +13,7 @@ from infra.bus.progress import EndsQuery, Offsets
 from infra.bus.received import received
 from infra.bus.watchdog import Watchdog
 from infra.settings import Settings
-from schemas.codec import decode, is_framed_as
+from schemas.codec import decode, is_framed_as, is_newer
 from schemas.errors import BadInputError
 from schemas.records import JobState
 
@@ -40,7 +40,7 @@ class RowReader:
         partitions changed hands, and it writes rows before offsets. So the log is read to where it ends now, open
         transactions included: they end before the last record comes.
 
-        Raises: BusError if a hanging transaction keeps it from that.
+        Raises: BusError if a hanging transaction keeps it from that, or a newer release was here.
         """
         started = time.monotonic()
         ends = EndsQuery(self._admin, [(JobState.topic, p) for p in partitions]).result().written
@@ -51,6 +51,8 @@ class RowReader:
                 newest[message.partition].pop(message.job_id, None)
             elif is_framed_as(JobState, message.value):
                 newest[message.partition][message.job_id] = message.value
+            elif is_newer(message.value):
+                raise BusError(f"the row of job {message.job_id} is of a newer release: run that one")
             else:
                 log.error("%s/%s/%s is no row and is passed over", message.topic, message.partition, message.offset)
         self._consumer.unassign()

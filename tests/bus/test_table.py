@@ -11,7 +11,7 @@ from confluent_kafka import TopicPartition
 from infra.bus import clients, topics
 from infra.bus.dead_letters import dead_letters
 from infra.bus.decision import Decision
-from infra.bus.errors import TopicsError
+from infra.bus.errors import BusError, TopicsError
 from infra.bus.message import Message
 from infra.bus.outputs import Output
 from infra.bus.rows import RowReader
@@ -22,6 +22,7 @@ from infra.settings import Settings
 from schemas.codec import encode
 from schemas.errors import BadInputError
 from schemas.headers import trace_id, trace_root, traceparent_of
+from schemas.ids import versions
 from schemas.records import JobState, PromptSubmitted
 from tests.bus.line import (
     ANSWERED,
@@ -200,6 +201,14 @@ def test_what_is_no_row_is_passed_over_and_a_tombstone_takes_one_away(
         assert RowReader(bus_settings, "test", dog).read({0}) == {0: {"boat": row("boat", attempts=7)}}
     assert "the row of job torn cannot be read" in caplog.text
     assert caplog.text.count("is no row and is passed over") == 3
+
+
+def test_rows_of_a_newer_release_stop_a_director_that_would_forget_their_jobs(bus_settings: Settings) -> None:
+    newer = b"\0" + (len(versions()) + 1).to_bytes(4, "big") + b"a row"
+    with Writer(bus_settings) as writer:
+        writer.write([Output(topic=JobState.topic, key=b"boat", value=newer, headers=(), partition=0)])
+    with Watchdog("reader", 15) as dog, pytest.raises(BusError, match="job boat is of a newer release"):
+        RowReader(bus_settings, "test", dog).read({0})
 
 
 def test_a_table_on_topics_that_do_not_exist_says_which(
