@@ -15,13 +15,14 @@ from functools import partial
 from typing import Generic, TypeVar
 
 from gpu_consumers.busy import BusyMeter
-from gpu_consumers.engines.engine import Engine, EngineError
+from gpu_consumers.engines.engine import Engine, EngineError, NoRoomError
 from gpu_consumers.faults import classify
 from gpu_consumers.held import HeldStates
 from gpu_consumers.pipe import ChildEnd, Done, EngineOpened, Generate, LastWords, Open, Ready, Stage, Step
 from gpu_consumers.stages import Beat, Decoded, Denoised, Fetched, Saved, Stages
 from infra.objects import Objects
 from schemas.codec import decode, encode
+from schemas.engines import add_installed
 from schemas.records import FailureKind, SegmentFailed, SegmentGenerated, SegmentRequested
 
 In = TypeVar("In")
@@ -95,12 +96,14 @@ class Pipeline:
             try:
                 made = work(task.request, task.made, partial(self._beat, task.number))
             except EngineError as error:
-                if error.kind in _DISCARD:
+                if error.kind in _DISCARD and not isinstance(error, NoRoomError):
                     raise
                 self._answer(task.number, self._stages.failed(task.request, error))
             else:
                 self._beat(task.number, Stage.QUEUED)
                 sink(Task(number=task.number, request=task.request, made=made))
+                del made
+            del task  # a state that is given up is gone only when nothing refers to it
 
     def _after_fetch(self, task: Task[Fetched | SegmentGenerated]) -> None:
         if isinstance(task.made, SegmentGenerated):
@@ -151,6 +154,7 @@ def main() -> None:
     pipe = ChildEnd(int(sys.argv[1]))
     config = pipe.receive()
     assert isinstance(config, Open)  # noqa: S101
+    add_installed()
     pipeline = Pipeline(pipe, config)
     pipeline.start()
     pipe.send(Ready())

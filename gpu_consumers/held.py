@@ -4,6 +4,7 @@ import threading
 from collections import OrderedDict
 from dataclasses import dataclass
 
+from gpu_consumers.collapse import Shown
 from gpu_consumers.engines.engine import EngineState
 from schemas.records import SegmentRequested
 
@@ -14,10 +15,15 @@ class Held:
 
     state: EngineState
     digests: tuple[str, ...]
+    shown: Shown | None = None
+    """By the take so far, if a collapse is looked for."""
 
 
 class HeldStates:
-    """At most `limit` states, one per job; the least recently used goes first. A state is taken out while it works."""
+    """At most `limit` states, one per job; the least recently used goes first, earlier where an engine needs its memory (room.py).
+
+    A state is taken out while it works.
+    """
 
     def __init__(self, limit: int) -> None:
         self._limit = limit
@@ -30,6 +36,11 @@ class HeldStates:
         with self._lock:
             held = self._states.pop(request.job_id, None)
         return held if held and wanted and held.digests[-len(wanted) :] == wanted else None
+
+    def drop_idlest(self) -> str | None:
+        """Give up the state that was not used for longest; its job's id. None: there is none that is idle."""
+        with self._lock:
+            return self._states.popitem(last=False)[0] if self._states else None
 
     def put(self, job_id: str, held: Held) -> None:
         """Keep the state in which the job's next segment starts."""

@@ -20,6 +20,10 @@ class EngineLimits:
     """A take (shots joined by continuous transitions) is made of a first block and others: its segments end where blocks do."""
     side_multiple: int = 2
     """Width and height are multiples of it."""
+    sink_latents: int = 0
+    """A windowed model sees this many of a take's first latents for ever: snapping back to them is a failure. 0: it is not looked for.
+
+    Such an engine resumes from all latents (`state_segments` 0)."""
 
 
 ENGINES: dict[str, EngineLimits] = {
@@ -32,12 +36,20 @@ ENGINES: dict[str, EngineLimits] = {
         first_block_frames=9,
         block_frames=12,
         side_multiple=16,
+        sink_latents=3,
     ),
     "diffusers": EngineLimits(
         max_segment_frames=80, overlap_frames=0, state_segments=1, max_pixels=1920 * 1088, side_multiple=16
     ),
     "veo": EngineLimits(max_segment_frames=168, overlap_frames=0, state_segments=1, max_pixels=1920 * 1080),
 }
+
+
+def sink_of(engine: str) -> int:
+    """Its `sink_latents`; 0 for an engine that is not known."""
+    return ENGINES[engine].sink_latents if engine in ENGINES else 0
+
+
 GROUP = "longtake.limits"
 """Entry points of packages that bring an engine: the name is the engine's, the value names its EngineLimits."""
 
