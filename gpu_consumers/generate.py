@@ -45,6 +45,10 @@ class Generate:
             refused.set_exception(error)
             return refused
 
+    def unready(self) -> str:
+        """What keeps the engine process from new work."""
+        return self._supervisor.unready()
+
     def close(self) -> None:
         """Kill the engine process: what it has in hand comes again. Harmless the second time."""
         self._supervisor.close()

@@ -1,9 +1,10 @@
 """The one configuration record: built once by `main()`, from `LONGTAKE_*` environment variables, and passed down."""
 
+import os
 from pathlib import Path
-from typing import Literal
+from typing import Any, Literal, Self
 
-from pydantic import Field, SecretStr
+from pydantic import Field, PositiveFloat, SecretStr, model_validator
 from pydantic_settings import BaseSettings, SettingsConfigDict
 
 
@@ -16,15 +17,28 @@ def _cache_home() -> Path:
 
 
 class Settings(BaseSettings):
-    """Where the line's services are and how its processes behave. An empty address means: the local stack of `state`."""
+    """Where the line's services are and how its processes behave. An empty address means: the local stack of `state`.
 
-    model_config = SettingsConfigDict(env_prefix="LONGTAKE_", frozen=True, extra="forbid")
+    Each password can also come from a file: `LONGTAKE_KAFKA_PASSWORD_FILE` instead of `LONGTAKE_KAFKA_PASSWORD`.
+    """
+
+    model_config = SettingsConfigDict(env_prefix="LONGTAKE_", frozen=True, extra="forbid", hide_input_in_errors=True)
 
     kafka: str = ""
     """Bootstrap servers, `host:port,host:port`."""
+    kafka_ca: Path | None = None
+    """PEM file of the authorities that may vouch for a broker. With it, or with a user, every connection is TLS."""
+    kafka_certificate: Path | None = None
+    """PEM file of this client's certificate and what it is signed by; `kafka_key` is its key."""
+    kafka_key: Path | None = None
+    kafka_user: str = ""
+    """SASL/SCRAM-SHA-512, always inside TLS; empty: the certificate says who this is."""
+    kafka_password: SecretStr = SecretStr("")
     clickhouse: str = ""
     """`http://user@host:port/database`."""
     clickhouse_password: SecretStr = SecretStr("")
+    clickhouse_reader_password: SecretStr = SecretStr("")
+    """Of `longtake_reader`, who asks the queries of `longtake sql`; empty: the user of the address asks them, reading only."""
     registry_password: SecretStr = SecretStr("")
     """Of the schema registry that `longtake registry import` fills."""
     objects: str = ""
@@ -41,6 +55,9 @@ class Settings(BaseSettings):
     max_poll_interval_ms: int = 300_000
     group_protocol: Literal["classic", "consumer"] = "classic"
     """Of the workers' groups; `consumer` is KIP-848, where the broker sets the session's length."""
+    metrics_port: int = 0
+    """Of this process's metrics and probes; 0: none. `longtake up` gives one to each."""
+    metrics_host: str = "127.0.0.1"
     watchdog_s: float = 15.0
     """A loop that has not turned for this long ends its process."""
     scan_s: float = 30.0
@@ -49,7 +66,35 @@ class Settings(BaseSettings):
     """A job without progress for this long gets its outstanding requests sent again."""
     segment_attempts: int = 3
     """Failures of one segment before the job gives up."""
+    jobs_in_flight: int = Field(default=16, ge=1)
+    """Jobs that run at once, per partition; the others wait in the director's table."""
+    tenant_jobs_in_flight: int = Field(default=8, ge=1)
+    """Of one tenant, per partition."""
+    tenant_jobs_queued: int = Field(default=10_000, ge=1)
+    """Jobs of one tenant that may wait, per partition: beyond it prompts are refused."""
+    tenant_weights: dict[str, PositiveFloat] = Field(default_factory=dict)
+    """`{"studio": 3}`: its share of the frames when others wait as well; 1 for tenants not named."""
     slots: int = 4
     """Records in flight per worker."""
     segment_timeout_s: float = 600.0
     """A segment whose engine has not made a step for this long is given up."""
+
+    @model_validator(mode="before")
+    @classmethod
+    def _read_password_files(cls, values: dict[str, Any]) -> dict[str, Any]:
+        for name in (name for name in cls.model_fields if name.endswith("_password")):
+            file = os.environ.get(f"LONGTAKE_{name.upper()}_FILE")
+            if file and not values.get(name):
+                try:
+                    values[name] = Path(file).read_text(encoding="utf-8").rstrip("\r\n")
+                except (OSError, UnicodeDecodeError) as error:
+                    raise ValueError(f"LONGTAKE_{name.upper()}_FILE cannot be read: {error}") from error
+        return values
+
+    @model_validator(mode="after")
+    def _check_key(self) -> Self:
+        if (self.kafka_certificate is None) != (self.kafka_key is None):
+            raise ValueError("LONGTAKE_KAFKA_CERTIFICATE and LONGTAKE_KAFKA_KEY go together")
+        if self.kafka_user and not self.kafka_password.get_secret_value():
+            raise ValueError("LONGTAKE_KAFKA_USER needs LONGTAKE_KAFKA_PASSWORD or LONGTAKE_KAFKA_PASSWORD_FILE")
+        return self

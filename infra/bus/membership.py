@@ -13,6 +13,7 @@ from infra.bus.progress import ProgressWatch
 from infra.bus.received import End, received
 from infra.bus.transaction import Group
 from infra.bus.watchdog import Watchdog
+from infra.metrics import meters
 
 _COMMITTED_S = 1.0
 _STABLE_S = 2 * TRANSACTION_TIMEOUT_MS / 1000
@@ -50,6 +51,7 @@ class Membership:
         got = None if record is None else received(record)
         self.group = self._consumer.consumer_group_metadata()
         self._progress.look(self.assigned - self.paused)
+        meters.STUCK.set(len(self._progress.stuck))
         if got is None:
             return None
         if isinstance(got, End):
@@ -58,6 +60,14 @@ class Membership:
         self._read.add(got.place)
         self._progress.moved(got.place, got.offset + 1)
         return got
+
+    def unready(self) -> str:
+        """What is wrong if no partition is assigned, or one is stuck."""
+        if not self.assigned:
+            return "no partition is assigned"
+        return "; ".join(
+            f"{topic}/{partition}: {why}" for (topic, partition), why in list(self._progress.stuck.items())
+        )
 
     def pause(self, places: set[Partition]) -> None:
         """Hold the partitions' records back."""
@@ -105,6 +115,7 @@ class Membership:
     def _on_assign(self, _: Consumer, partitions: list[TopicPartition]) -> None:
         places = _places(partitions)
         self.assigned |= places
+        meters.ASSIGNED.set(len(self.assigned))
         log.info("assigned: %s", _names(places))
 
     def _on_revoke(self, _: Consumer, partitions: list[TopicPartition]) -> None:
@@ -118,6 +129,7 @@ class Membership:
     def _drop(self, places: set[Partition]) -> None:
         self.resume(places)  # a pause would outlive the assignment and hold the partition when it comes back
         self.assigned -= places
+        meters.ASSIGNED.set(len(self.assigned))
         self._read -= places
         self._progress.forget(places)
         self._dropped(places)

@@ -9,6 +9,8 @@ from confluent_kafka import KafkaError, KafkaException, Producer, TopicPartition
 from infra.bus.errors import AbortedError, TransactionError
 from infra.bus.message import Partition
 from infra.bus.outputs import Output
+from infra.metrics import meters
+from schemas.topics import DEAD_LETTERS
 
 INIT_S = 60.0
 _ABORTS = 10
@@ -49,8 +51,15 @@ class Transactions:
             self._step("send_offsets", lambda s: self._producer.send_offsets_to_transaction(positions, group, s))
             self._step("commit_transaction", self._producer.commit_transaction)
         except _MustAbortError as error:
+            meters.ABORTED.inc()
             self._abort(error)
         self._aborts = 0
+        meters.COMMIT_S.observe(self._limit_s - self._left_s())
+        for output in outputs:
+            meters.PRODUCED.labels(output.topic).inc()
+            if output.topic == DEAD_LETTERS:
+                reasons = dict(output.headers)
+                meters.DEAD_LETTERS.labels(_text(reasons["dlq.topic"]), _text(reasons["dlq.rule"])).inc()
 
     def serve(self) -> None:
         """Let the client report: once per turn of the loop."""
@@ -97,6 +106,10 @@ class Transactions:
 
     def _left_s(self) -> float:
         return max(0.0, self._deadline - time.monotonic())
+
+
+def _text(value: bytes | None) -> str:
+    return (value or b"").decode(errors="replace")
 
 
 class _MustAbortError(Exception):

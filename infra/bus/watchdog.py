@@ -32,6 +32,15 @@ class Watchdog:
         """The loop turns."""
         self._last = time.monotonic()
 
+    def age_s(self) -> float:
+        """Since the loop turned last."""
+        return time.monotonic() - self._last
+
+    def stopped(self) -> str:
+        """What is wrong if the loop does not turn."""
+        age_s = self.age_s()
+        return f"the loop has not turned for {age_s:.1f} s" if age_s > self._limit_s else ""
+
     def __enter__(self) -> Self:
         self.beat()
         self._thread.start()
@@ -46,7 +55,7 @@ class Watchdog:
     def _watch(self) -> None:
         while not self._done.wait(self._limit_s / 10):
             faulthandler.dump_traceback_later(self._limit_s, exit=True, file=_STDERR)
-            still_s = time.monotonic() - self._last
+            still_s = self.age_s()
             if still_s > self._limit_s:
                 log.critical("%s: the loop has not turned for %.1f s; ending the process", self._name, still_s)
                 faulthandler.dump_traceback(file=_STDERR)

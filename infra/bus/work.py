@@ -19,6 +19,10 @@ class Work(Protocol):
         """Start the work and return at once. A future that gets cancelled is no longer waited for: its partition is gone."""
         ...
 
+    def unready(self) -> str:
+        """Why no new record should be submitted now; empty: submit."""
+        ...
+
     def close(self) -> None:
         """Give up what is in hand: it will come again."""
         ...
@@ -33,6 +37,9 @@ class ThreadWork:
 
     def submit(self, message: Message) -> Answer:
         return self._pool.submit(self._handler, message)
+
+    def unready(self) -> str:
+        return ""
 
     def close(self) -> None:
         self._pool.shutdown(wait=False, cancel_futures=True)

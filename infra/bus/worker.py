@@ -19,6 +19,8 @@ from infra.bus.progress import ProgressWatch
 from infra.bus.transaction import Transactions
 from infra.bus.watchdog import Watchdog
 from infra.bus.work import Answer, Work
+from infra.metrics import meters
+from infra.metrics.door import Door, Health
 from infra.settings import Settings
 from schemas.errors import BadInputError
 
@@ -41,9 +43,13 @@ def run_worker(settings: Settings, member: Member, work: Work, stop: threading.E
         consumer = clients.worker_consumer(settings, member)
         membership = Membership(consumer, ProgressWatch(settings), watchdog)
         worker = _Worker(settings, member, work, membership, transactions)
-        while not stop.is_set():
-            worker.turn()
-        worker.finish()
+        health = Health(
+            age_s=watchdog.age_s, unhealthy=watchdog.stopped, unready=lambda: membership.unready() or work.unready()
+        )
+        with Door(settings, health):
+            while not stop.is_set():
+                worker.turn()
+            worker.finish()
         work.close()
         membership.close()
 
@@ -96,7 +102,7 @@ class _Worker:
 
         Only those, not all that are worked at: a resumed partition first waits for a fetch that is under way.
         """
-        while len(self._running) < self._slots:
+        while len(self._running) < self._slots and not self._work.unready():
             ready = [m for m in self._waiting if m.place not in self._running]
             if not ready:
                 break
@@ -106,6 +112,7 @@ class _Worker:
             self._running[message.place] = _Running(message=message, answer=self._work.submit(message), since=now)
             self._served[message.place] = now
             self._quiet_turns = 0
+        meters.IN_FLIGHT.set(len(self._running))
         waiting = {message.place for message in self._waiting}
         self._membership.pause(waiting)
         self._membership.resume(self._membership.paused - waiting)
@@ -122,11 +129,15 @@ class _Worker:
             self._transactions.commit(outputs, offsets, self._membership.group)
         except AbortedError:
             self._rewind()
+            return
+        for topic, _ in finished:
+            meters.CONSUMED.labels(topic).inc()
 
     def _outputs(self, running: _Running) -> list[Output]:
         """What a finished record leads to. Raises: what the work raised, or TooManyDeadLettersError."""
         message, now_us = running.message, time.time_ns() // 1000
         took_s = time.monotonic() - running.since
+        meters.HANDLER_S.labels(message.topic).observe(took_s)
         try:
             events = running.answer.result()
         except BadInputError as error:

@@ -1,0 +1,24 @@
+"""Every metric of the workers, by Prometheus' conventions: base units, `_total` for counters, bounded labels, never a job_id.
+
+Meters live in prometheus_client's registry of the process; `door.py` serves it. What only an onlooker can know (lag, disk)
+is in `exporter.py`.
+"""
+
+from prometheus_client import Counter, Gauge, Histogram
+
+_HANDLER_S = (0.001, 0.005, 0.02, 0.1, 0.5, 1, 2, 5, 10, 30, 60, 120, 300, 600)
+_COMMIT_S = (0.002, 0.005, 0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 1, 2, 5, 10)
+
+LOOP_AGE = Gauge("longtake_loop_turn_age_seconds", "Since the loop turned last.")
+READY = Gauge("longtake_ready", "1: the process would take new work.")
+ASSIGNED = Gauge("longtake_assigned_partitions", "Partitions this process reads.")
+STUCK = Gauge("longtake_stuck_partitions", "Partitions that have records and give none.")
+IN_FLIGHT = Gauge("longtake_records_in_flight", "Records that are being worked at.")
+CONSUMED = Counter("longtake_records_consumed_total", "Records whose outcome was committed.", ("topic",))
+PRODUCED = Counter("longtake_records_produced_total", "Records that were committed.", ("topic",))
+HANDLER_S = Histogram(
+    "longtake_handler_seconds", "From a record's start to its answer.", ("topic",), buckets=_HANDLER_S
+)
+COMMIT_S = Histogram("longtake_transaction_seconds", "From begin to commit.", buckets=_COMMIT_S)
+ABORTED = Counter("longtake_transactions_aborted_total", "Transactions that were aborted and done again.")
+DEAD_LETTERS = Counter("longtake_dead_letters_total", "Records that were put aside.", ("topic", "rule"))
