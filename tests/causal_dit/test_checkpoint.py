@@ -12,13 +12,12 @@ from torch import Tensor
 from gpu_consumers.engines.causal_dit.checkpoint import (
     CheckpointError,
     load,
-    merge,
     read,
     read_ahead,
-    read_lora,
     shard_of,
 )
 from gpu_consumers.engines.causal_dit.config import TINY
+from gpu_consumers.engines.causal_dit.lora import merge, read_lora
 from gpu_consumers.engines.causal_dit.memory import WholeClip
 from gpu_consumers.engines.causal_dit.transformer import Transformer
 
@@ -136,7 +135,7 @@ def lora_folder(
 
 def test_a_lora_is_what_peft_says_it_is(tmp_path: Path) -> None:
     lora = read_lora(lora_folder(tmp_path / "a", alpha=8))
-    assert lora.scale == 2.0
+    assert set(lora.scales.values()) == {2.0}
     assert lora.size_bytes == 4 * 4 * (48 + 48 + 96 + 48)
     model = original()
     merge(model, lora, 0.5)
@@ -150,7 +149,7 @@ def test_a_lora_in_longlives_own_file_is_the_same(tmp_path: Path) -> None:
     folder = lora_folder(tmp_path / "a", alpha=4)
     torch.save({"generator_lora": load_file(folder / "adapter_model.safetensors"), "step": 3000}, tmp_path / "lora.pt")
     found, same = read_lora(tmp_path / "lora.pt"), read_lora(folder)
-    assert found.scale == same.scale == 1.0
+    assert found.scales == same.scales == dict.fromkeys(same.pairs, 1.0)
     assert found.pairs.keys() == same.pairs.keys()
     for name, (down, up) in found.pairs.items():
         assert torch.equal(up @ down, same.pairs[name][1] @ same.pairs[name][0])

@@ -42,7 +42,7 @@ def measured() -> Ledger:
         cache = device_cache(config.dit, config.window, (size[0] // 2, size[1] // 2), torch.zeros(1))
         kv = caches.now - 4
         context = model.transformer.context(model.text("a fox")[None])
-    cross = sum(t.numel() * 4 for layer in context for pair in layer for t in pair)
+    cross = sum(t.numel() * 4 for layer in context.layers for pair in layer for t in pair)
     block = torch.empty(0)
     with LiveBytes() as denoising:
         for _ in range(6):

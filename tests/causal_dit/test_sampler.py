@@ -4,12 +4,13 @@ from collections.abc import Iterator
 
 import pytest
 import torch
+from diffusers import UniPCMultistepScheduler
 from torch import Tensor
 
 from gpu_consumers.engines.causal_dit.config import TINY, Window
 from gpu_consumers.engines.causal_dit.memory import KvCache, device_cache
-from gpu_consumers.engines.causal_dit.sampler import DISTILLED, Context, Schedule, denoise, euler, generator, recache
-from gpu_consumers.engines.causal_dit.transformer import Transformer
+from gpu_consumers.engines.causal_dit.sampler import DISTILLED, Schedule, denoise, euler, generator, recache, unipc
+from gpu_consumers.engines.causal_dit.transformer import Context, Transformer
 
 GRID = (2, 3)
 SHAPE = (1, 16, 3, 4, 6)
@@ -123,3 +124,20 @@ def test_guidance_moves_away_from_the_negative(model: Transformer) -> None:
     assert torch.allclose(clean(0.0, 1, 2), negative, atol=1e-3)
     away = clean(3.0, 1, 2)
     assert (away - negative).norm() > (alone - negative).norm()
+
+
+def test_unipc_is_chosen_by_the_schedule_and_ends_where_its_last_prediction_is(model: Transformer) -> None:
+    """The whole run against diffusers' scheduler around the same model (its own parity: test_unipc.py)."""
+    schedule, context, cache = unipc(4, guidance=1.0), prompt(model, 1), cache_of()
+    scheduler = UniPCMultistepScheduler(prediction_type="flow_prediction", use_flow_sigmas=True, flow_shift=5.0)
+    scheduler.set_timesteps(4)
+    scheduler.sigmas = torch.tensor([*schedule.sigmas, 0.0], dtype=torch.float64)
+    cache.begin(0)
+    steps = list(denoise(model, cache, context, schedule, noise_of(0)))
+    x = next(noise_of(0))
+    for time, ours in zip(scheduler.timesteps, steps[:4], strict=True):
+        with torch.no_grad():
+            flow = model(x, time[None].double(), context, cache)
+        x = scheduler.step(flow, time, x).prev_sample
+        assert (ours - x).abs().max() < (1e-10 if time > scheduler.timesteps[-1] else 1e-2)
+    assert torch.equal(steps[4], x.half().double())

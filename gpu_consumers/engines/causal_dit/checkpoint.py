@@ -1,9 +1,7 @@
-"""Checkpoints as files: safetensors mapped into memory, `.pt` with `weights_only=True`; LoRA pairs in peft's layout."""
+"""Checkpoints as files: safetensors mapped into memory, `.pt` with `weights_only=True`."""
 
-import json
 import os
 from collections.abc import Mapping
-from dataclasses import dataclass
 from pathlib import Path
 from typing import cast
 
@@ -15,24 +13,10 @@ from gpu_consumers.engines.causal_dit.layouts import original_names
 
 _NESTED = ("generator_ema", "generator_lora", "generator", "model", "state_dict")
 """Where training scripts keep the weights inside a `.pt`, best first."""
-_PEFT = "base_model.model."
 
 
 class CheckpointError(Exception):
     """The file is not the model's: the message lists the tensors that are missing, left over or of another shape."""
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Lora:
-    """An adapter: for each weight the pair (down [rank, in], up [out, rank]); the weight grows by `scale` * up @ down."""
-
-    pairs: dict[str, tuple[Tensor, Tensor]]
-    scale: float
-
-    @property
-    def size_bytes(self) -> int:
-        """What it occupies when it is kept beside the weights."""
-        return sum(t.numel() * t.element_size() for pair in self.pairs.values() for t in pair)
 
 
 def read(path: Path) -> dict[str, Tensor]:
@@ -68,45 +52,6 @@ def load(model: nn.Module, tensors: Mapping[str, Tensor], *, dtype: torch.dtype,
     # Copied even where nothing changes: a mapped tensor's alignment differs from file to file, and with it the last bit of a sum.
     placed = {name: t.to(device=device, dtype=dtype, copy=True) for name, t in ours.items()}
     model.load_state_dict(placed, assign=True)
-
-
-def read_lora(path: Path) -> Lora:
-    """An adapter in peft's layout: `adapter_model.safetensors` and `adapter_config.json` in a folder, or the file alone (alpha = rank).
-
-    Raises: CheckpointError if a weight has only half of its pair.
-    """
-    file = path / "adapter_model.safetensors" if path.is_dir() else path
-    config = path / "adapter_config.json"
-    halves = original_names({name.removeprefix(_PEFT): t for name, t in read(file).items()})
-    pairs: dict[str, tuple[Tensor, Tensor]] = {}
-    for name, down in halves.items():
-        base, dot, _ = name.partition(".lora_A.")
-        if dot:
-            up = halves.get(name.replace(".lora_A.", ".lora_B."))
-            if up is None:
-                raise CheckpointError(f"{file}: {base} has lora_A and no lora_B")
-            pairs[f"{base}.weight"] = (down, up)
-    if not pairs or 2 * len(pairs) != len(halves):
-        raise CheckpointError(f"{file}: not a LoRA adapter in peft's layout")
-    rank = next(iter(pairs.values()))[0].shape[0]
-    alpha = cast(float, json.loads(config.read_text())["lora_alpha"]) if path.is_dir() else rank
-    return Lora(pairs=pairs, scale=alpha / rank)
-
-
-@torch.no_grad()
-def merge(model: nn.Module, lora: Lora, weight: float) -> None:
-    """Add the adapter to the weights, `weight` times. Merging with `-weight` takes it out again, up to rounding.
-
-    Raises: CheckpointError if the adapter is for another model.
-    """
-    parameters = dict(model.named_parameters())
-    unknown = sorted(lora.pairs.keys() - parameters.keys())
-    if unknown:
-        raise CheckpointError(f"the adapter changes what the model has not: {', '.join(unknown)}")
-    for name, (down, up) in lora.pairs.items():
-        target = parameters[name]
-        change = up.to(target.device, torch.float64) @ down.to(target.device, torch.float64)
-        target += (weight * lora.scale * change).to(target.dtype)
 
 
 def read_ahead(path: Path) -> int:

@@ -22,6 +22,15 @@ class DitConfig:
     eps: float = 1e-6
     image_dim: int | None = None
     """Width of CLIP's image features in I2V checkpoints; None: text only."""
+    control_layers: tuple[int, ...] = ()
+    """Blocks behind which VACE's control branch adds its hints, one block of the branch for each; none: no branch."""
+    control_channels: int = 96
+    """Latents of what stays and of what is to change, and the mask's 8x8 pixels."""
+
+    @property
+    def attention_layers(self) -> int:
+        """Layers that keep keys and values: the transformer's, then the control branch's."""
+        return self.layers + len(self.control_layers)
 
     @property
     def head_dim(self) -> int:

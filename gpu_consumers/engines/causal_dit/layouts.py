@@ -7,6 +7,8 @@ from typing import TypeVar
 Value = TypeVar("Value")
 
 _WRAPPERS = ("model.", "_fsdp_wrapped_module.", "module.")
+_DIFFUSERS = re.compile(r"^condition_embedder\.|\.attn[12]\.|\.ffn\.net\.")
+"""An adapter may have only some of these."""
 _FROM_DIFFUSERS = (
     (r"condition_embedder\.time_embedder\.linear_1\.", "time_embedding.0."),
     (r"condition_embedder\.time_embedder\.linear_2\.", "time_embedding.2."),
@@ -17,15 +19,17 @@ _FROM_DIFFUSERS = (
     (r"condition_embedder\.image_embedder\.ff\.net\.0\.proj\.", "img_emb.proj.1."),
     (r"condition_embedder\.image_embedder\.ff\.net\.2\.", "img_emb.proj.3."),
     (r"condition_embedder\.image_embedder\.norm2\.", "img_emb.proj.4."),
-    (r"(blocks\.\d+)\.scale_shift_table", r"\1.modulation"),
+    (r"((?:vace_)?blocks\.\d+)\.scale_shift_table", r"\1.modulation"),
     (r"scale_shift_table", "head.modulation"),
     (r"proj_out\.", "head.head."),
-    (r"(blocks\.\d+)\.attn1\.", r"\1.self_attn."),
-    (r"(blocks\.\d+)\.attn2\.", r"\1.cross_attn."),
-    (r"(blocks\.\d+)\.ffn\.net\.0\.proj\.", r"\1.ffn.0."),
-    (r"(blocks\.\d+)\.ffn\.net\.2\.", r"\1.ffn.2."),
+    (r"((?:vace_)?blocks\.\d+)\.attn1\.", r"\1.self_attn."),
+    (r"((?:vace_)?blocks\.\d+)\.attn2\.", r"\1.cross_attn."),
+    (r"((?:vace_)?blocks\.\d+)\.ffn\.net\.0\.proj\.", r"\1.ffn.0."),
+    (r"((?:vace_)?blocks\.\d+)\.ffn\.net\.2\.", r"\1.ffn.2."),
+    (r"(vace_blocks\.\d+)\.proj_in\.", r"\1.before_proj."),
+    (r"(vace_blocks\.\d+)\.proj_out\.", r"\1.after_proj."),
     # diffusers numbers the norms in order of use, the original by kind: only the affine one has weights.
-    (r"(blocks\.\d+)\.norm2\.", r"\1.norm3."),
+    (r"((?:vace_)?blocks\.\d+)\.norm2\.", r"\1.norm3."),
 )
 _ATTENTION = {
     "to_q": "q",
@@ -46,7 +50,7 @@ def original_names(tensors: Mapping[str, Value]) -> dict[str, Value]:
     Raises: ValueError if two tensors end up under one name.
     """
     bare = {_unwrapped(name): value for name, value in tensors.items()}
-    diffusers = any(name.startswith("condition_embedder.") for name in bare)
+    diffusers = any(_DIFFUSERS.search(name) for name in bare)
     named = {(_from_diffusers(name) if diffusers else name): value for name, value in bare.items()}
     if len(named) != len(tensors):
         raise ValueError("two tensors of the checkpoint have the same name")

@@ -59,7 +59,7 @@ def predict(config: ModelConfig, width: int, height: int, dtype: torch.dtype) ->
         size = (height // 8, width // 8)
         batch = 2 if config.schedule.guidance > 1 else 1
         like = torch.zeros(batch, dtype=dtype)
-        cache = device_cache(config.dit, config.window, (size[0] // 2, size[1] // 2), like)
+        cache = device_cache(config.dit, config.window, (size[0] // 2, size[1] // 2), like, kept=config.kept)
         block = torch.zeros(1, config.vae.channels, config.window.block, *size, dtype=dtype)
         context = transformer.context(torch.zeros(batch, config.dit.text_tokens, config.dit.text_dim, dtype=dtype))
         while cache.latents < config.window.latents:
@@ -83,7 +83,7 @@ def predict(config: ModelConfig, width: int, height: int, dtype: torch.dtype) ->
 
 def cross_bytes(dit: DitConfig, batch: int, dtype: torch.dtype) -> int:
     """Cross-attention's keys and values of one prompt."""
-    return 2 * dit.layers * batch * dit.text_tokens * dit.dim * dtype.itemsize
+    return 2 * dit.attention_layers * batch * dit.text_tokens * dit.dim * dtype.itemsize
 
 
 @contextmanager

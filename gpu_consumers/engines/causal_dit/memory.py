@@ -129,4 +129,4 @@ def device_cache(
 def storage_shape(dit: DitConfig, latents: int, grid: tuple[int, int], batch: int) -> Shape:
     """The storage's size for a number of latents."""
     rows = latents * grid[0] * grid[1]
-    return Shape(layers=dit.layers, batch=batch, rows=rows, heads=dit.heads, head_dim=dit.head_dim)
+    return Shape(layers=dit.attention_layers, batch=batch, rows=rows, heads=dit.heads, head_dim=dit.head_dim)

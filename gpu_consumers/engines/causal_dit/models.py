@@ -6,9 +6,10 @@ from pathlib import Path
 
 import torch
 
-from gpu_consumers.engines.causal_dit.checkpoint import CheckpointError, load, merge, read, read_ahead, read_lora
-from gpu_consumers.engines.causal_dit.config import TINY, WAN_1_3B, DitConfig, Window
-from gpu_consumers.engines.causal_dit.sampler import DISTILLED, Schedule, euler
+from gpu_consumers.engines.causal_dit.checkpoint import CheckpointError, load, read, read_ahead
+from gpu_consumers.engines.causal_dit.config import AS_COMPUTED, TINY, WAN_1_3B, DitConfig, Kept, Window
+from gpu_consumers.engines.causal_dit.lora import merge, read_lora
+from gpu_consumers.engines.causal_dit.sampler import DISTILLED, Schedule, unipc
 from gpu_consumers.engines.causal_dit.text import Umt5, load_umt5, tiny_umt5
 from gpu_consumers.engines.causal_dit.transformer import Transformer
 from gpu_consumers.engines.causal_dit.vae import Vae, VaeConfig
@@ -23,6 +24,7 @@ class ModelConfig:
     vae: VaeConfig
     window: Window
     schedule: Schedule
+    kept: Kept = AS_COMPUTED
     transformer: str = ""
     decoder: str = ""
     text: str = ""
@@ -75,7 +77,7 @@ MODELS: Mapping[str, ModelConfig] = {
             dit=WAN_1_3B,
             vae=VaeConfig(),
             window=Window(),
-            schedule=euler(50),
+            schedule=unipc(50),
             transformer="Wan2.1-T2V-1.3B",
             decoder=_WAN_VAE,
             text=_UMT5,

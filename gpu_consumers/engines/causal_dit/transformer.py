@@ -1,6 +1,7 @@
 """The transformer of Wan 2.1 with the original's parameter names. What it attends to is the memory's affair."""
 
 import math
+from dataclasses import dataclass
 from typing import cast
 
 import torch
@@ -10,6 +11,20 @@ from torch import Tensor, nn
 from gpu_consumers.engines.causal_dit.attention import attend
 from gpu_consumers.engines.causal_dit.config import DitConfig
 from gpu_consumers.engines.causal_dit.memory import Memory
+
+Pairs = list[tuple[Tensor, Tensor]]
+"""Keys and values [B, L, heads, d] that a layer's cross-attention sees: of the text, and of the image if there is one."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Context:
+    """What a block of latents is made after."""
+
+    layers: list[Pairs]
+    """By layer; those of the control branch behind the transformer's own."""
+    control: Tensor | None = None
+    """[B or 1, control_channels, T, H, W] for the block in hand."""
+    control_weight: float = 1.0
 
 
 def wide(x: Tensor) -> Tensor:
@@ -55,14 +70,14 @@ class CrossAttention(nn.Module):
             self.k_img, self.v_img = (nn.Linear(config.dim, config.dim) for _ in range(2))
             self.norm_k_img = nn.RMSNorm(config.dim, eps=config.eps)
 
-    def keys_values(self, text: Tensor, image: Tensor | None) -> "list[tuple[Tensor, Tensor]]":
-        """Once per prompt: keys and values [B, L, heads, d] of the text, and of the image if there is one."""
+    def keys_values(self, text: Tensor, image: Tensor | None) -> Pairs:
+        """Once per prompt."""
         pairs = [(self.norm_k(self.k(text)), self.v(text))]
         if image is not None:
             pairs.append((self.norm_k_img(self.k_img(image)), self.v_img(image)))
         return [(k.unflatten(2, (self.heads, -1)), v.unflatten(2, (self.heads, -1))) for k, v in pairs]
 
-    def forward(self, x: Tensor, context: "list[tuple[Tensor, Tensor]]") -> Tensor:
+    def forward(self, x: Tensor, context: Pairs) -> Tensor:
         """x [B, L, dim]."""
         q = self.norm_q(self.q(x)).unflatten(2, (self.heads, -1))
         out = [attend(q, k, v).flatten(2) for k, v in context]
@@ -82,9 +97,7 @@ class Block(nn.Module):
         self.ffn = nn.Sequential(nn.Linear(dim, config.ffn_dim), nn.GELU("tanh"), nn.Linear(config.ffn_dim, dim))
         self.modulation = nn.Parameter(torch.randn(1, 6, dim) / dim**0.5)
 
-    def forward(
-        self, x: Tensor, time: Tensor, context: "list[tuple[Tensor, Tensor]]", layer: int, memory: Memory
-    ) -> Tensor:
+    def forward(self, x: Tensor, time: Tensor, context: Pairs, layer: int, memory: Memory) -> Tensor:
         """x [B, L, dim], time [B, 6, dim]."""
         shift, scale, gate, ffn_shift, ffn_scale, ffn_gate = (wide(self.modulation) + wide(time)).chunk(6, dim=1)
         mixed = self.self_attn(modulate(self.norm1(wide(x)), shift, scale).to(x.dtype), layer, memory)
@@ -92,6 +105,15 @@ class Block(nn.Module):
         x = x + self.cross_attn(self.norm3(x), context)
         fed = self.ffn(modulate(self.norm2(wide(x)), ffn_shift, ffn_scale).to(x.dtype))
         return (wide(x) + wide(fed) * ffn_gate).to(x.dtype)
+
+
+class ControlBlock(Block):
+    """A block of the control branch: what comes out of it goes on, and as a hint to one block of the transformer."""
+
+    def __init__(self, config: DitConfig, *, first: bool) -> None:
+        super().__init__(config)
+        self.before_proj = nn.Linear(config.dim, config.dim) if first else None
+        self.after_proj = nn.Linear(config.dim, config.dim)
 
 
 class Head(nn.Module):
@@ -143,25 +165,53 @@ class Transformer(nn.Module):
         self.head = Head(config)
         if config.image_dim:
             self.img_emb = ImageEmbedding(config)
+        if config.control_layers:
+            patch, channels = config.patch, config.control_channels
+            self.vace_patch_embedding = nn.Conv3d(channels, dim, kernel_size=patch, stride=patch)
+            self.vace_blocks = nn.ModuleList(
+                ControlBlock(config, first=i == 0) for i in range(len(config.control_layers))
+            )
 
-    def context(self, text: Tensor, image: Tensor | None = None) -> "list[list[tuple[Tensor, Tensor]]]":
+    def context(self, text: Tensor, image: Tensor | None = None) -> Context:
         """Cross-attention's keys and values of every layer, once per prompt.
 
         text [B, text_tokens, text_dim], zero-padded without a mask, as the model was trained; image [B, 257, image_dim].
         """
         text = self.text_embedding(text)
         image = None if image is None else self.img_emb(image)
-        return [cast(Block, block).cross_attn.keys_values(text, image) for block in self.blocks]
+        blocks = (*self.blocks, *(self.vace_blocks if self.config.control_layers else ()))
+        return Context(layers=[cast(Block, block).cross_attn.keys_values(text, image) for block in blocks])
 
-    def forward(self, x: Tensor, time: Tensor, context: "list[list[tuple[Tensor, Tensor]]]", memory: Memory) -> Tensor:
+    def forward(self, x: Tensor, time: Tensor, context: Context, memory: Memory) -> Tensor:
         """x [B, C, T, H, W] latents, time [B] in [0, 1000]. Returns the flow, same shape with `out_channels`."""
         _, _, t, h, w = x.shape
         embedded = self.time_embedding(sinusoid(time, self.config.freq_dim).to(x.dtype))
         projected = self.time_projection(embedded).unflatten(1, (6, -1))
         x = self.patch_embedding(x).flatten(2).transpose(1, 2)
+        hints = self._hints(x, projected, context, memory)
         for layer, block in enumerate(self.blocks):
-            x = block(x, projected, context[layer], layer, memory)
+            x = block(x, projected, context.layers[layer], layer, memory)
+            if layer in hints:
+                x = x + hints[layer] * context.control_weight
         return self._unpatch(self.head(x, embedded), t, h, w)
+
+    def _hints(self, x: Tensor, projected: Tensor, context: Context, memory: Memory) -> dict[int, Tensor]:
+        """What the control branch adds behind each of its layers (VACE, https://arxiv.org/abs/2503.07598).
+
+        The branch attends like the transformer, so its layers have rows of their own in the memory, behind the others.
+        """
+        hints: dict[int, Tensor] = {}
+        if context.control is None:
+            return hints
+        control = self.vace_patch_embedding(context.control).flatten(2).transpose(1, 2).expand_as(x)
+        for number, (layer, module) in enumerate(zip(self.config.control_layers, self.vace_blocks, strict=True)):
+            block = cast(ControlBlock, module)
+            if block.before_proj is not None:
+                control = block.before_proj(control) + x
+            index = self.config.layers + number
+            control = block(control, projected, context.layers[index], index, memory)
+            hints[layer] = block.after_proj(control)
+        return hints
 
     def _unpatch(self, x: Tensor, t: int, h: int, w: int) -> Tensor:
         pt, ph, pw = self.config.patch
