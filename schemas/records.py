@@ -35,7 +35,7 @@ class SeamKind(StrEnum):
 
 
 class Stage(StrEnum):
-    """Where a job is. The last three are final."""
+    """Where a job is. Finished, failed and cancelled are final."""
 
     GENERATING = "generating"
     ASSEMBLING = "assembling"
@@ -43,6 +43,8 @@ class Stage(StrEnum):
     FINISHED = "finished"
     FAILED = "failed"
     CANCELLED = "cancelled"
+    QUEUED = "queued"
+    """Accepted or retried: it waits for its turn."""
 
 
 class Verdict(StrEnum):

@@ -15,7 +15,8 @@ from schemas.records import JobState, Stage
 
 _Parts = dict[int, tuple[object, bytes]]
 """By the identity of a part, which is kept beside its bytes, so that no other object can have it."""
-_FINAL = (Stage.FINISHED, Stage.FAILED, Stage.CANCELLED)
+RESTING = frozenset({Stage.QUEUED, Stage.FINISHED, Stage.FAILED, Stage.CANCELLED})
+"""Nothing is asked for such a job. There may be ten thousand of them."""
 
 
 class RowEncoder:
@@ -48,7 +49,7 @@ class RowEncoder:
                 out += [_AVRO_SECOND, part(value)] if value else [_AVRO_FIRST]
             else:
                 out.append(_avro(kind, value))
-        if row.stage not in _FINAL:
+        if row.stage not in RESTING:
             self._jobs[row.job_id] = parts
         return b"".join(out)
 

@@ -1,7 +1,7 @@
 """The director's topics -> its decisions: each event goes to the one function that knows what it means. Neither Kafka nor a clock."""
 
 from collections.abc import Iterable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 
 from infra.bus.decision import Decision
 from infra.bus.message import Message
@@ -9,15 +9,18 @@ from schemas import records as r
 from schemas.codec import content_hash, decode, decode_prompt
 from schemas.errors import BadInputError
 from schemas.headers import traceparent_of
+from schemas.rows import RESTING
 from schemas.topics import Event, key_of
-from streams.assembly import piece_stitched, seam_rejected, video_assembled
-from streams.control import cancelled, retried
+from streams.assembly import assembly_failed, piece_stitched, seam_rejected, video_assembled
+from streams.control import EARLY_US, cancelled, cancelled_early, retried
 from streams.delivery import piece_checked, video_checked
 from streams.intake import Instruct, new_job, planned
-from streams.jobs import FINAL, Rules, Step, changed, clipped
+from streams.jobs import Rules, Step, changed, clipped
 from streams.planner import segment_failed, segment_generated
+from streams.queueing import JobQueue, Limits
 from streams.requests import outstanding
-from streams.validation import check_job_id, refused
+from streams.starting import started
+from streams.validation import check_job_id, refused, tenant_of
 
 INPUTS = (
     r.PromptSubmitted.topic,
@@ -38,6 +41,7 @@ class JobDecider:
 
     rules: Rules
     instruct: Instruct
+    limits: Limits = field(default_factory=Limits)
 
     def decide(self, message: Message, state: r.JobState | None, now_us: int) -> Decision:
         """The job after `message`. What the job has moved past, or knows already, changes nothing."""
@@ -51,18 +55,33 @@ class JobDecider:
             return self._submit(event, message, state, now_us)
         if error := _wrong_key(event, message):
             return Decision(refused=error)
-        if state is not None:
-            return _decision(self._step(state, event, now_us), now_us)
-        if isinstance(event, r.CancelRequested | r.RetryRequested):
-            return Decision(refused=refused("job_id", "unknown_job", f"no job {event.job_id!r:.120} was ever accepted"))
-        return _NOTHING
+        if state is not None and state.plan:
+            step = self._step(state, event, now_us)
+            if step is None and isinstance(event, r.CancelRequested | r.RetryRequested):
+                return Decision(events=(changed(state),))  # the answer: where the job is, and stays
+            return _decision(step, now_us)
+        return _unknown(event, now_us)
+
+    def queue(self) -> JobQueue:
+        """Who runs and who waits, of one partition: empty."""
+        return JobQueue(self.limits)
+
+    def start(self, state: r.JobState, now_us: int) -> Decision:
+        """It is the job's turn."""
+        return _decision(started(state, now_us), now_us)
+
+    def refuse(self, message: Message, state: r.JobState, error: BadInputError, now_us: int) -> Decision:
+        """There is no room for what `message` made of a job, `state`."""
+        if message.topic == r.PromptSubmitted.topic:
+            return _refusal(error, state.job_id, state.content_hash, now_us)
+        return Decision(refused=error)
 
     def scan(self, states: Iterable[r.JobState], now_us: int) -> list[Decision]:
         """Ask again for what has no answer. The wait doubles: requests in a long queue do not pile up."""
         return [
             Decision(state=replace(job, rescanned_us=now_us), events=tuple(outstanding(job, now_us)))
             for job in states
-            if job.stage not in FINAL and self._stale(job, now_us)
+            if job.stage not in RESTING and self._stale(job, now_us)
         ]
 
     def _stale(self, job: r.JobState, now_us: int) -> bool:
@@ -75,18 +94,26 @@ class JobDecider:
             check_job_id(prompt.job_id)
             if error := _wrong_key(prompt, message):
                 raise error
-            if state is None:
-                traceparent = traceparent_of(message.headers, otherwise=prompt.job_id)
-                prompt = replace(prompt, submitted_us=prompt.submitted_us or message.timestamp_us)
-                plan = planned(prompt, self.instruct)
-                step = new_job(prompt, plan, content_hash=digest, traceparent=traceparent, now_us=now_us)
-                return _decision(step, now_us)
+            if state is None or state.plan is None:
+                return self._accepted(prompt, message, state, now_us)
         except BadInputError as error:
             return _refusal(error, prompt.job_id, digest, now_us)
         if digest != state.content_hash:
             error = refused("job_id", "content", "a job of this id and other content was accepted before")
             return _refusal(error, prompt.job_id, digest, now_us)
         return Decision(events=(changed(state),))
+
+    def _accepted(self, prompt: r.PromptSubmitted, message: Message, early: r.JobState | None, now_us: int) -> Decision:
+        """A new job, which may have been cancelled already. Raises: BadInputError."""
+        digest = _hash(prompt)
+        traceparent = traceparent_of(message.headers, otherwise=prompt.job_id)
+        submitted_us = prompt.submitted_us or message.timestamp_us
+        prompt = replace(prompt, submitted_us=submitted_us, tenant=tenant_of(prompt, message.headers))
+        plan = planned(prompt, self.instruct)
+        job = new_job(prompt, plan, content_hash=digest, traceparent=traceparent, now_us=now_us)
+        if early and now_us - early.changed_us < EARLY_US:
+            job = replace(job, stage=early.stage, reason=early.reason)
+        return _decision((job, ()), now_us)
 
     def _step(self, job: r.JobState, event: Event, now_us: int) -> Step | None:
         match event:
@@ -102,12 +129,14 @@ class JobDecider:
                 return piece_checked(job, event, now_us, self.rules)
             case r.VideoAssembled():
                 return video_assembled(job, event, now_us)
+            case r.AssemblyFailed():
+                return assembly_failed(job, event, now_us, self.rules)
             case r.VideoChecked():
                 return video_checked(job, event, now_us, self.rules)
             case r.CancelRequested():
                 return cancelled(job, event)
             case r.RetryRequested():
-                return retried(job, event, now_us)
+                return retried(job, event)
             case _:
                 return None
 
@@ -131,6 +160,15 @@ def _hash(prompt: r.PromptSubmitted) -> str:
         return content_hash(prompt)
     except (ValueError, TypeError, OverflowError):
         return ""
+
+
+def _unknown(event: Event, now_us: int) -> Decision:
+    """Of a job that nobody submitted, so far."""
+    if isinstance(event, r.CancelRequested):
+        return Decision(state=cancelled_early(event, now_us))
+    if isinstance(event, r.RetryRequested):
+        return Decision(refused=refused("job_id", "unknown_job", f"no job {event.job_id!r:.120} was ever accepted"))
+    return _NOTHING
 
 
 def _decision(step: Step | None, now_us: int) -> Decision:

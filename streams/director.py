@@ -17,6 +17,7 @@ from streams.decider import INPUTS, JobDecider
 from streams.jobs import Rules
 from streams.prompts.instruct import PARSE_DEADLINE_S, parse_with_deadline
 from streams.prompts.vocabulary import vocabulary
+from streams.queueing import Limits
 
 
 def run(settings: Settings, slot: int) -> None:
@@ -25,8 +26,14 @@ def run(settings: Settings, slot: int) -> None:
     add_installed()
     vocabulary()  # reads YAML for longer than a parse may take: not within the first prompt's deadline
     rules = Rules(segment_attempts=settings.segment_attempts, stale_us=round(settings.stale_s * 1e6))
+    limits = Limits(
+        in_flight=settings.jobs_in_flight,
+        tenant_in_flight=settings.tenant_jobs_in_flight,
+        tenant_queue=settings.tenant_jobs_queued,
+        weights=settings.tenant_weights,
+    )
     member = Member(role="director", topics=INPUTS, slot=slot)
-    run_table(settings, member, JobDecider(rules=rules, instruct=instruct_shots), stop)
+    run_table(settings, member, JobDecider(rules=rules, instruct=instruct_shots, limits=limits), stop)
 
 
 def instruct_shots(

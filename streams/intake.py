@@ -1,4 +1,4 @@
-"""longtake.prompts.v1 -> a planned job and its first segment."""
+"""longtake.prompts.v1 -> a planned job that waits for its turn."""
 
 from collections.abc import Sequence
 from itertools import pairwise
@@ -20,9 +20,7 @@ from schemas.records import (
     Stage,
     VideoFormat,
 )
-from streams.jobs import Step
 from streams.prompts.lint import lint_plan
-from streams.requests import ask_segment
 from streams.storyboard import Storyboard, storyboard
 from streams.timeline import cut
 from streams.validation import refused
@@ -71,14 +69,14 @@ def planned(prompt: PromptSubmitted, instruct: Instruct) -> Plan:
     )
 
 
-def new_job(prompt: PromptSubmitted, plan: Plan, *, content_hash: str, traceparent: str, now_us: int) -> Step:
-    """The row of an accepted prompt, and the request of its first segment."""
-    job = JobState(
+def new_job(prompt: PromptSubmitted, plan: Plan, *, content_hash: str, traceparent: str, now_us: int) -> JobState:
+    """The row of an accepted prompt."""
+    return JobState(
         job_id=prompt.job_id,
         tenant=prompt.tenant,
         content_hash=content_hash,
         traceparent=traceparent,
-        stage=Stage.GENERATING,
+        stage=Stage.QUEUED,
         reason="",
         plan=plan,
         segments=(SegmentState(),) * len(plan.segments),
@@ -91,8 +89,6 @@ def new_job(prompt: PromptSubmitted, plan: Plan, *, content_hash: str, tracepare
         changed_us=now_us,
         rescanned_us=0,
     )
-    job, request = ask_segment(job, 0, now_us)
-    return job, (request,)
 
 
 def _placed(board: Storyboard, instructions: Sequence[Instruction], seed: int) -> tuple[PlannedShot, ...]:

@@ -7,6 +7,7 @@ from collections.abc import Iterable
 from gpu_consumers.engines.options import check_options
 from schemas.engines import ENGINES
 from schemas.errors import BadInputError
+from schemas.headers import RawHeaders
 from schemas.records import PromptSubmitted, Shot, Transition
 
 MAX_TEXT_CHARS = 10_000
@@ -19,6 +20,7 @@ MAX_OPTIONS = 32
 MIN_S, MAX_S = 0.5, 3600.0
 MIN_SIDE, MAX_SIDE = 64, 16_384
 MAX_FPS = 120.0
+DEFAULT_TENANT = "default"
 _MAX_SEED = (1 << 63) - 1
 _YEAR_2100_US = 4_102_444_800_000_000
 _JOB_ID = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,99}")
@@ -58,6 +60,14 @@ def check_prompt(prompt: PromptSubmitted) -> None:
         raise refused("submitted_us", "range", "not microseconds since 1970, before the year 2100")
     for index, shot in enumerate(prompt.shots):
         _check_shot(f"shots[{index}]", shot)
+
+
+def tenant_of(prompt: PromptSubmitted, headers: RawHeaders) -> str:
+    """The prompt's tenant; if it names none, that of a `tenant` header, which a gateway can set without reading the prompt."""
+    if prompt.tenant != DEFAULT_TENANT:
+        return prompt.tenant
+    named = next((value for name, value in headers if name == "tenant" and value), None)
+    return named.decode(errors="replace") if named else DEFAULT_TENANT
 
 
 def check_seconds(field: str, seconds: float) -> None:

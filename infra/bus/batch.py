@@ -18,6 +18,8 @@ class Batch:
         self._rows = rows
         self._encoder = encoder
         self._changed: dict[tuple[int, str], tuple[JobState, Cause]] = {}
+        self._values: dict[tuple[int, str], bytes] = {}
+        """Of the changed rows, once they are to be written."""
         self.outputs: list[Output] = []
         self.offsets: dict[Partition, int] = {}
         """The next ones to read."""
@@ -35,13 +37,14 @@ class Batch:
 
     def records(self) -> list[Output]:
         """All that is to be written: of every changed row only its last state."""
-        return self.outputs + [
-            replace(output, partition=partition)
-            for (partition, _), (state, cause) in self._changed.items()
-            for output in outputs_of([state], replace(cause, id=f"{cause.id}/row"), self._encoder.encode)
-        ]
+        records = list(self.outputs)
+        for place, (state, cause) in self._changed.items():
+            value = self._values[place] = self._encoder.encode(state)
+            row = outputs_of([state], replace(cause, id=f"{cause.id}/row"), lambda _, value=value: value)
+            records += (replace(output, partition=place[0]) for output in row)
+        return records
 
     def apply(self) -> None:
-        """It is committed: change the rows."""
-        for (partition, job_id), (state, _) in self._changed.items():
-            self._rows[partition][job_id] = state
+        """What `records` gave is committed: change the rows."""
+        for place, (state, _) in self._changed.items():
+            self._rows[place[0]].put(state, self._values[place])

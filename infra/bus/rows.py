@@ -2,7 +2,7 @@
 
 import logging
 import time
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 
 from confluent_kafka import OFFSET_BEGINNING, TopicPartition
 
@@ -16,13 +16,46 @@ from infra.settings import Settings
 from schemas.codec import decode, is_framed_as, is_newer
 from schemas.errors import BadInputError
 from schemas.records import JobState
+from schemas.rows import RESTING
 
 _TURN_S = 0.2
 _STILL_S = 2 * clients.TRANSACTION_TIMEOUT_MS / 1000
 
 log = logging.getLogger(__name__)
-Rows = dict[str, JobState]
-"""The last state of each job, by job_id."""
+
+
+class Rows:
+    """The last state of each job of one partition. Those that rest, waiting or over, are kept as bytes: a third of the memory."""
+
+    def __init__(self) -> None:
+        self._awake: dict[str, JobState] = {}
+        self._resting: dict[str, bytes] = {}
+
+    def get(self, job_id: str) -> JobState | None:
+        """The row of a job."""
+        value = self._resting.get(job_id)
+        return self._awake.get(job_id) if value is None else _row(value)
+
+    def put(self, row: JobState, value: bytes) -> None:
+        """Change a row. `value` is the row encoded."""
+        self._awake.pop(row.job_id, None)
+        self._resting.pop(row.job_id, None)
+        if row.stage in RESTING:
+            self._resting[row.job_id] = value
+        else:
+            self._awake[row.job_id] = row
+
+    def awake(self) -> Collection[JobState]:
+        """Rows of jobs that are worked at."""
+        return self._awake.values()
+
+    def __iter__(self) -> Iterator[JobState]:
+        """All rows; those that rest in the order in which they came to rest."""
+        yield from self._awake.values()
+        yield from map(_row, self._resting.values())
+
+    def __len__(self) -> int:
+        return len(self._awake) + len(self._resting)
 
 
 class RowReader:
@@ -50,13 +83,14 @@ class RowReader:
             if message.value is None:
                 newest[message.partition].pop(message.job_id, None)
             elif is_framed_as(JobState, message.value):
+                newest[message.partition].pop(message.job_id, None)  # in the order of the last writes
                 newest[message.partition][message.job_id] = message.value
             elif is_newer(message.value):
                 raise BusError(f"the row of job {message.job_id} is of a newer release: run that one")
             else:
                 log.error("%s/%s/%s is no row and is passed over", message.topic, message.partition, message.offset)
         self._consumer.unassign()
-        rows = {p: dict(self._rows(newest[p])) for p in partitions}
+        rows = {p: self._rows(newest[p]) for p in partitions}
         count, took_s = sum(map(len, rows.values())), time.monotonic() - started
         log.info("read %d rows of partitions %s in %.2f s", count, sorted(partitions), took_s)
         return rows
@@ -81,8 +115,9 @@ class RowReader:
                 names = ", ".join(f"{topic}/{partition}" for topic, partition in sorted(missing))
                 raise BusError(f"hanging transaction: the table cannot be read to its end in {names}")
 
-    def _rows(self, newest: dict[str, bytes]) -> Iterator[tuple[str, JobState]]:
+    def _rows(self, newest: dict[str, bytes]) -> Rows:
         """One bad row must not stop all other jobs: it is said, and its job is unknown until it is submitted again."""
+        rows = Rows()
         for job_id, value in newest.items():
             self._watchdog.beat()
             try:
@@ -91,4 +126,11 @@ class RowReader:
                 log.error("the row of job %s cannot be read and is passed over: %s", job_id, error)
                 continue
             if isinstance(row, JobState):
-                yield job_id, row
+                rows.put(row, value)
+        return rows
+
+
+def _row(value: bytes) -> JobState:
+    row = decode(value)
+    assert isinstance(row, JobState)  # noqa: S101
+    return row

@@ -7,6 +7,7 @@ import logging
 import threading
 import time
 from collections import defaultdict
+from collections.abc import Iterable
 
 from confluent_kafka import murmur2
 
@@ -14,7 +15,7 @@ from infra.bus import clients
 from infra.bus.batch import Batch
 from infra.bus.clients import Member
 from infra.bus.dead_letters import DeadLetterCap, dead_letter
-from infra.bus.decision import Decider
+from infra.bus.decision import Decider, Decision, Queue
 from infra.bus.errors import AbortedError, TopicsError
 from infra.bus.membership import Membership
 from infra.bus.message import Message, Partition
@@ -25,7 +26,7 @@ from infra.bus.topics import partition_counts
 from infra.bus.transaction import Transactions
 from infra.bus.watchdog import Watchdog
 from infra.settings import Settings
-from schemas.records import JobState
+from schemas.records import JobState, Stage
 from schemas.rows import RowEncoder
 
 BATCH = 100
@@ -77,6 +78,7 @@ class _Table:
         self._encoder = RowEncoder()
         self._polled: list[Message] = []
         self._rows: dict[int, Rows] = {}
+        self._queues: dict[int, Queue] = {}
         self._positions: dict[Partition, int] = {}
         membership.join(member.topics, self._drop)
 
@@ -95,14 +97,11 @@ class _Table:
         """Decide on rows that nobody wrote about."""
         now_us = time.time_ns() // 1000
         for partition, rows in self._rows.items():
-            decisions = self._decider.scan(rows.values(), now_us)
+            decisions = self._decider.scan(rows.awake(), now_us)
             for start in range(0, len(decisions), BATCH):
-                batch = Batch(self._rows, self._encoder)
-                # Offsets that are committed already: with them the broker refuses a member that lost the partition.
-                batch.offsets = {place: offset for place, offset in self._positions.items() if place[1] == partition}
+                batch = self._batch(partition)
                 for decision in decisions[start : start + BATCH]:
-                    if decision.state:
-                        batch.add(partition, decision, self._scanned(decision.state, now_us))
+                    self._add(partition, decision, batch, now_us)
                 self._commit(batch)
 
     def _load(self) -> None:
@@ -113,6 +112,12 @@ class _Table:
             committed = self._membership.committed({p for p in self._membership.assigned if p[1] in new})
             self._positions |= {place: max(0, offset) for place, offset in committed.items()}
             self._rows |= self._reader.read(new)
+            self._queue_up(new)
+            for partition in new:
+                batch = self._batch(partition)
+                self._start(partition, batch, time.time_ns() // 1000)
+                if batch.outputs:
+                    self._commit(batch)
 
     def _decide(self) -> None:
         now_us = time.time_ns() // 1000
@@ -130,6 +135,7 @@ class _Table:
     def _decide_one(self, message: Message, batch: Batch, now_us: int) -> None:
         row = batch.row(message.partition, message.job_id)
         decision = self._decider.decide(message, row, now_us)
+        decision = self._with_room(message, row, decision, now_us)
         if decision.refused:
             log.warning("job %s: %s is a dead letter: %s", message.job_id, message.id, decision.refused)
             self._cap.bad(message, decision.refused)
@@ -138,13 +144,52 @@ class _Table:
             self._cap.good()
         if decision.state and decision.state.job_id != message.job_id:
             raise ValueError(f"a record of job {message.job_id} changed the row of job {decision.state.job_id}")
+        if decision.state:
+            self._queues[message.partition].saw(row, decision.state)
         batch.add(message.partition, decision, caused_by(message, self._member.source, now_us))
+        self._start(message.partition, batch, now_us)
+
+    def _with_room(self, message: Message, row: JobState | None, decision: Decision, now_us: int) -> Decision:
+        """The decision, or a refusal if a job would have to wait and there is no room for it."""
+        state = decision.state
+        if state is None or state.stage is not Stage.QUEUED or (row and row.stage is Stage.QUEUED):
+            return decision
+        full = self._queues[message.partition].full(state)
+        return self._decider.refuse(message, state, full, now_us) if full else decision
+
+    def _start(self, partition: int, batch: Batch, now_us: int) -> None:
+        """Start the jobs whose turn it is."""
+        queue = self._queues[partition]
+        while (job_id := queue.next()) is not None and (row := batch.row(partition, job_id)):
+            decision = self._decider.start(row, now_us)
+            if decision.state:
+                queue.saw(row, decision.state)
+            self._add(partition, decision, batch, now_us)
+
+    def _add(self, partition: int, decision: Decision, batch: Batch, now_us: int) -> None:
+        """A decision that no record led to."""
+        if decision.state:
+            batch.add(partition, decision, self._unasked(decision.state, now_us))
+
+    def _batch(self, partition: int) -> Batch:
+        """Of decisions that no record led to. With the offsets that are committed already, the broker refuses a member that lost the partition."""
+        batch = Batch(self._rows, self._encoder)
+        batch.offsets = {place: offset for place, offset in self._positions.items() if place[1] == partition}
+        return batch
+
+    def _queue_up(self, partitions: Iterable[int]) -> None:
+        """Queues as they follow from the rows."""
+        for partition in partitions:
+            queue = self._queues[partition] = self._decider.queue()
+            for row in self._rows[partition]:
+                queue.saw(None, row)
 
     def _commit(self, batch: Batch) -> None:
         try:
             self._transactions.commit(batch.records(), batch.offsets, self._membership.group)
         except AbortedError:
             self._membership.rewind(self._membership.assigned)
+            self._queue_up(self._rows)
         else:
             batch.apply()
             self._positions |= batch.offsets
@@ -154,11 +199,12 @@ class _Table:
         self._polled = [message for message in self._polled if message.place not in places]
         for place in places:
             self._rows.pop(place[1], None)
+            self._queues.pop(place[1], None)
             self._positions.pop(place, None)
         self._encoder = RowEncoder()
 
-    def _scanned(self, state: JobState, now_us: int) -> Cause:
-        cause_id = f"scan/{state.job_id}/{now_us}"
+    def _unasked(self, state: JobState, now_us: int) -> Cause:
+        cause_id = f"{self._member.role}/{state.job_id}/{now_us}"
         return Cause(id=cause_id, traceparent=state.traceparent, source=self._member.source, time_us=now_us)
 
 

@@ -17,6 +17,7 @@ from infra.local.stack import down as stop_stack
 from infra.local.stack import up as start_stack
 from infra.local.supervisor import WORKERS
 from schemas.records import EngineBaseline, JobChanged, LineThroughput
+from schemas.rows import RESTING
 
 Json = Annotated[bool, typer.Option("--json", help="For programs.")]
 _MINUTES = 5
@@ -47,7 +48,7 @@ def status(ctx: typer.Context, as_json: Json = False) -> None:
     """Show the stack's processes, the jobs in work, and how fast the line is."""
     services = read_services(settings_of(ctx).state)
     settings = reach(ctx, "kafka")
-    working = [job for job in last_jobs(settings) if job.stage.value in ("generating", "assembling", "checking")]
+    working = [job for job in last_jobs(settings) if job.stage not in RESTING]
     derived = {str(_name(e)): e for e in (*events(settings, EngineBaseline), *events(settings, LineThroughput))}
     engines = [e for e in derived.values() if isinstance(e, EngineBaseline)]
     minutes = [e for e in derived.values() if isinstance(e, LineThroughput)]

@@ -23,6 +23,7 @@ from infra.bus.work import Handler, ThreadWork
 from infra.bus.worker import run_worker
 from infra.bus.writer import Writer
 from infra.settings import Settings
+from schemas.errors import BadInputError
 from schemas.headers import trace_root, traceparent_of
 from schemas.records import AssemblyState, FailureKind, JobState, PromptRefused, SegmentFailed, Stage
 
@@ -85,6 +86,19 @@ def row(job_id: str, **fields: Any) -> JobState:
     return JobState(**(defaults | fields))
 
 
+class NoQueue:
+    """Nobody waits."""
+
+    def saw(self, before: JobState | None, after: JobState) -> None:
+        pass
+
+    def full(self, job: JobState) -> None:
+        pass
+
+    def next(self) -> None:
+        pass
+
+
 class Counter:
     """The decider of the table: counts the questions of a job and answers with the count."""
 
@@ -95,6 +109,15 @@ class Counter:
 
     def scan(self, states: Iterable[JobState], now_us: int) -> list[Decision]:
         return []
+
+    def queue(self) -> NoQueue:
+        return NoQueue()
+
+    def start(self, state: JobState, now_us: int) -> Decision:
+        raise AssertionError("nobody waits")
+
+    def refuse(self, message: Message, state: JobState, error: BadInputError, now_us: int) -> Decision:
+        raise AssertionError("there is always room")
 
 
 # --- asking and looking ------------------------------------------------------------------------------------------------

@@ -227,8 +227,11 @@ class Line:
     """Not yet sent."""
 
     def send(self, event: Event) -> tuple[Event, ...]:
-        """What the director says to an event."""
-        return self.take(self.decider.decide(message(event), self.row, self.now_us))
+        """What the director says to an event. A job does not wait: that it is queued goes without saying, but is in `said`."""
+        events = self.take(self.decider.decide(message(event), self.row, self.now_us))
+        if self.row and self.row.stage is r.Stage.QUEUED:
+            return self.take(self.decider.start(self.row, self.now_us))
+        return events
 
     def take(self, decision: Decision) -> tuple[Event, ...]:
         if decision.state:

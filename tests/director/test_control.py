@@ -1,6 +1,11 @@
 """Cancel, retry, and the scan for jobs without progress."""
 
+import pytest
+
 from schemas import records as r
+from schemas.topics import Event
+from streams.control import EARLY_US, cancelled_early
+from streams.jobs import changed
 from tests.director.builders import (
     SECOND_US,
     START_US,
@@ -36,29 +41,62 @@ def test_a_cancelled_job_stops_and_late_answers_are_dropped() -> None:
     assert isinstance(change, r.JobChanged)
     assert (change.stage, change.reason) == (r.Stage.CANCELLED, "changed my mind")
     assert line.send(generated(request)) == ()
-    assert line.send(CANCEL) == ()
 
 
-def test_a_finished_job_cannot_be_cancelled_or_retried() -> None:
+@pytest.mark.parametrize("event", [CANCEL, retry()])
+def test_control_of_a_finished_job_changes_nothing_and_is_answered_with_its_state(event: Event) -> None:
     line = Line()
     line.run(prompt())
     before = line.row
-    assert line.send(CANCEL) == ()
-    assert line.send(retry()) == ()
+    assert line.send(event) == (changed(line.job),)
     assert line.row == before
 
 
-def test_control_of_an_unknown_job_is_a_dead_letter() -> None:
-    for event in (CANCEL, retry()):
-        decision = decider().decide(message(event), None, START_US)
-        assert decision.refused is not None
-        assert (decision.refused.field, decision.refused.rule) == ("job_id", "unknown_job")
-
-
-def test_a_running_job_is_not_retried() -> None:
+def test_a_running_job_is_not_retried_and_a_cancelled_one_not_cancelled_again() -> None:
     line = Line()
     line.until(r.SegmentRequested, prompt(), index=1)
-    assert line.send(retry()) == ()
+    assert line.send(retry()) == (changed(line.job),)
+    line.send(CANCEL)
+    before = line.row
+    assert line.send(CANCEL) == (changed(line.job),)
+    assert line.row == before
+
+
+def test_a_queued_job_is_cancelled_before_anything_is_asked_for_and_may_be_retried() -> None:
+    line = Line()
+    line.take(line.decider.decide(message(prompt()), None, START_US))
+    assert line.job.stage is r.Stage.QUEUED
+    (change,) = line.send(CANCEL)
+    assert isinstance(change, r.JobChanged)
+    assert change.stage is r.Stage.CANCELLED
+    line.run(*line.send(retry()), generated(line.last(r.SegmentRequested)))
+    assert line.job.stage is r.Stage.FINISHED
+
+
+def test_a_cancellation_that_is_read_before_its_prompt_holds_and_the_job_may_be_retried() -> None:
+    line = Line()
+    assert line.send(CANCEL) == ()
+    assert line.send(generated(Line().until(r.SegmentRequested, prompt()))) == ()
+    (change,) = line.send(prompt())
+    assert isinstance(change, r.JobChanged)
+    assert (change.stage, change.reason) == (r.Stage.CANCELLED, "changed my mind")
+    line.run(*line.send(retry()), generated(line.last(r.SegmentRequested)))
+    assert line.job.stage is r.Stage.FINISHED
+
+
+def test_a_cancellation_without_a_prompt_is_forgotten_after_an_hour() -> None:
+    line = Line()
+    line.send(CANCEL)
+    line.now_us += EARLY_US
+    line.run(prompt())
+    assert line.job.stage is r.Stage.FINISHED
+
+
+def test_a_retry_of_an_unknown_job_is_a_dead_letter() -> None:
+    for row in (None, cancelled_early(CANCEL, START_US)):
+        decision = decider().decide(message(retry()), row, START_US)
+        assert decision.refused is not None
+        assert (decision.refused.field, decision.refused.rule) == ("job_id", "unknown_job")
 
 
 def test_a_failed_job_runs_again_from_the_segment_asked_for() -> None:

@@ -25,7 +25,9 @@ def plan(**fields: object) -> r.Plan:
 
 def test_a_prompt_becomes_a_row_and_the_request_of_its_first_segment() -> None:
     line = accepted()
-    request, change = line.said
+    queued, request, change = line.said
+    assert isinstance(queued, r.JobChanged)
+    assert queued.stage is r.Stage.QUEUED
     assert isinstance(request, r.SegmentRequested)
     assert (request.segment, request.attempt, request.latent_ref) == (0, 1, ())
     assert isinstance(change, r.JobChanged)
@@ -37,7 +39,7 @@ def test_the_same_prompt_again_is_answered_and_runs_nothing() -> None:
     line = accepted()
     before = line.row
     (answer,) = line.send(prompt(submitted_us=START_US))
-    assert answer == line.all(r.JobChanged)[0]
+    assert answer == line.last(r.JobChanged)
     assert line.row == before
 
 
