@@ -1,23 +1,24 @@
 """A check of a file: what it needs, what it measured, and how long it took."""
 
 import os
-import shutil
 import tempfile
 import time
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 
 from infra.inserts import Database, Rows, RowsError
 from infra.objects import BlobError, Objects
+from infra.scratch import scratch_of
 from infra.settings import Settings
-from qc_consumers.gates import PROFILE, Facts, Profile
+from qc_consumers.gates import Facts
 from qc_consumers.incoming import now_us
 from qc_consumers.metrics.container import Container
 from qc_consumers.metrics.quality import Quality
 from qc_consumers.metrics.scores import UNMEASURED
+from qc_consumers.profile import Evidence, Profile, load_profiles
 from schemas.errors import BadInputError
-from schemas.records import Finding, Scores, Verdict
+from schemas.records import Finding, Scores
 
 _MOST_THREADS = 4
 """Of one check. Jobs are checked side by side."""
@@ -32,7 +33,7 @@ class Bench:
     scratch: Path
     worker: str
     threads: int = 2
-    profile: Profile = PROFILE
+    profiles: tuple[Profile, ...] = field(default_factory=load_profiles)
     now_us: Callable[[], int] = now_us
 
     def insert(self, *rows: Rows) -> None:
@@ -66,10 +67,8 @@ class Check:
 
 
 def bench_of(settings: Settings, database: Database, worker: str) -> Bench:
-    """The bench of a worker's process. What a killed one left behind is removed."""
-    scratch = settings.state / "scratch" / worker
-    shutil.rmtree(scratch, ignore_errors=True)
-    scratch.mkdir(parents=True)
+    """The bench of a worker's process."""
+    scratch = scratch_of(settings, worker)
     threads = min(os.cpu_count() or 1, _MOST_THREADS)
     return Bench(objects=Objects(settings.objects), database=database, scratch=scratch, worker=worker, threads=threads)
 
@@ -83,7 +82,7 @@ def checked(bench: Bench, measure: Callable[[Path], Measured]) -> Check:
     return Check(measured=measured, checked_us=bench.now_us(), took_us=took_us, checker=bench.worker)
 
 
-def quarantined(error: Exception) -> Finding:
-    """The finding for a file that is missing or cannot be read."""
+def unreadable(error: Exception) -> Evidence:
+    """That a file is missing or cannot be read."""
     gate = "blob" if isinstance(error, BlobError) else "decode"
-    return Finding(gate=gate, verdict=Verdict.QUARANTINE, frame=-1, value=0, limit=1, detail=str(error))
+    return Evidence(gate=gate, frame=-1, value=1, detail=str(error))

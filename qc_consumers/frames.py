@@ -50,7 +50,7 @@ def frame_columns(event: PieceStitched, check: Check, trace_id: str) -> Mapping[
         "keyframe": [packet.idr for packet in shown],
         "picture_type": [packet.kind for packet in shown],
         "black": flags(seen.black),
-        "frozen": flags(seen.frozen),
+        "frozen": flags(seen.frozen + seen.still),
         "duplicate": flags(seen.duplicate),
         "flash": flags(seen.flash),
         "trace_id": [trace_id] * count,

@@ -1,50 +1,34 @@
-"""What is allowed and what is to be done about the rest: pure functions from measured facts to findings.
+"""What is to be said of a piece or a video, from measured facts: pure functions to evidence. The profile judges it.
 
-Verdicts: encode again what the encoder or the clock got wrong, generate again what the pictures got wrong, quarantine
-what does not decode. A finding whose verdict is PASS is a warning. Means (and the worst second of VMAF) decide; first
-percentiles and minima warn only, because one hard frame is no reason to encode a piece again.
+Encode again what the encoder or the clock got wrong, generate again what the pictures got wrong, quarantine what does not
+decode. A finding whose verdict is PASS is a warning. Means (and the worst second of VMAF) decide; first percentiles and
+minima warn only, because one hard frame is no reason to encode a piece again.
 """
 
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from itertools import pairwise
+from statistics import median
+
+import numpy as np
 
 from qc_consumers.detectors import Span
-from qc_consumers.detectors.black import BLACK_SHARE
-from qc_consumers.detectors.flash import FLASH_LEVELS
-from qc_consumers.detectors.still import DUPLICATE_LEVELS
+from qc_consumers.detectors.impressions import Impression
+from qc_consumers.metrics.hdr import hdr_faults
 from qc_consumers.metrics.packets import PacketScan
 from qc_consumers.metrics.pictures import Pictures
-from qc_consumers.metrics.quality import Pair
+from qc_consumers.metrics.quality import Pair, Quality
+from qc_consumers.profile import Evidence, Profile
 from schemas.records import Finding, Scores, Verdict, VideoFormat
 
 _SEVERITY = list(Verdict)
 _MOST_PER_GATE = 16
 _UNSPECIFIED = 2
 """ITU-T H.273."""
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Profile:
-    """The fixed thresholds. Source: the product's requirements (Q1)."""
-
-    psnr_y_db: float = 38.0
-    vmaf: float = 82.0
-    """Of model vmaf_v0.6.1: thresholds do not carry over to other models."""
-    step_tolerance_s: float = 0.0005
-    gop_s: float = 2.0
-    frozen_s: float = 0.12
-    """Three frames, in the lossless reference of a piece."""
-    still_s: float = 0.5
-    """In a video, where only coded pictures are left to look at."""
-    consecutive_frames: int = 1000
-    """So many in a row have to decode without an error, or all if there are fewer."""
-    sync_s: float = 0.042
-    sync_warning_s: float = 0.021
-
-
-PROFILE = Profile()
+_GOPS_AROUND = 5
+_FEW_BYTES = 2000
+"""A GOP of less is no peak, whatever is around it."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -53,8 +37,30 @@ class Seen:
 
     black: tuple[Span, ...] = ()
     frozen: tuple[Span, ...] = ()
+    """In the lossless reference."""
+    still: tuple[Span, ...] = ()
+    """In coded pictures."""
     duplicate: tuple[Span, ...] = ()
     flash: tuple[Span, ...] = ()
+    strobe: tuple[Span, ...] = ()
+    flicker: tuple[Span, ...] = ()
+    letterbox: tuple[Span, ...] = ()
+    glitch: tuple[Span, ...] = ()
+    jump: tuple[Span, ...] = ()
+
+
+_WORDS = {
+    "black": "black frames",
+    "frozen": "frames without motion",
+    "still": "coded frames without motion",
+    "duplicate": "frames that repeat the one before",
+    "flash": "frames that flash",
+    "strobe": "frames with too many flashes",
+    "flicker": "frames whose brightness wavers",
+    "letterbox": "bars change, frames",
+    "glitch": "frames that do not belong",
+    "jump": "frames that do not follow from the one before",
+}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -72,6 +78,16 @@ class Claim:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Border:
+    """What lies between a piece and the one before it, measured where both are seen."""
+
+    flow_error_ratio: float
+    """What motion does not explain at the seam, over what is usual behind it."""
+    likeness: float
+    """Of the embeddings on both sides: 1 for the same picture."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Facts:
     """What was measured of it."""
 
@@ -80,6 +96,9 @@ class Facts:
     pictures: Pictures | None
     """None: not decoded, because all of it was decoded before, in its pieces."""
     seen: Seen
+    impressions: tuple[Impression, ...] = ()
+    border: Border | None = None
+    """None: a frame of the piece before was not there to see."""
 
 
 def worst(findings: Iterable[Finding]) -> Verdict:
@@ -87,123 +106,122 @@ def worst(findings: Iterable[Finding]) -> Verdict:
     return max((finding.verdict for finding in findings), key=_SEVERITY.index, default=Verdict.PASS)
 
 
-def judge_file(facts: Facts, profile: Profile, frozen_s: float) -> tuple[Finding, ...]:
-    """Everything that can be said of a file without comparing it. `frozen_s`: the shortest still that was looked for."""
-    return (
-        *judge_decoding(facts, profile),
-        *_frame_count(facts),
-        *_timing(facts, profile),
-        *_gop(facts, profile),
-        *_tags(facts),
-        *_pictures(facts, frozen_s),
-    )
+def file_evidence(facts: Facts, profile: Profile) -> Iterator[Evidence]:
+    """Everything that can be said of a file without comparing it."""
+    yield from decoding_evidence(facts)
+    yield from _frame_count(facts)
+    yield from _timing(facts)
+    yield from _gops(facts)
+    yield from _tags(facts)
+    for fault in hdr_faults(facts.scan, profile.transfer):
+        yield Evidence(gate=fault.gate, frame=_at(facts, fault.frame), value=1, detail=fault.detail)
+    yield from _pictures(facts)
 
 
-def judge_scores(scores: Scores, profile: Profile) -> tuple[Finding, ...]:
-    """The quality gates on the scores of a piece."""
-    decide, warn = Verdict.REENCODE, Verdict.PASS
-    rules = (
-        ("psnr_y", decide, scores.psnr_y_mean, profile.psnr_y_db, "mean"),
-        ("psnr_y_p1", warn, scores.psnr_y_p1, profile.psnr_y_db, "first percentile"),
-        ("psnr_y_min", warn, scores.psnr_y_min, profile.psnr_y_db, "worst frame"),
-        ("vmaf", decide, scores.vmaf_mean, profile.vmaf, "mean"),
-        ("vmaf_worst_second", decide, scores.vmaf_worst_second, profile.vmaf, "mean of the worst second"),
-        ("vmaf_p1", warn, scores.vmaf_p1, profile.vmaf, "first percentile"),
-        ("vmaf_min", warn, scores.vmaf_min, profile.vmaf, "worst frame"),
-    )
-    return tuple(
-        Finding(gate=gate, verdict=verdict, frame=-1, value=value, limit=limit, detail=detail)
-        for gate, verdict, value, limit, detail in rules
-        if value < limit
-    )
+def score_evidence(scores: Scores, quality: Quality, claim: Claim) -> Iterator[Evidence]:
+    """What the scores of a piece say."""
+    yield _whole("psnr_y", scores.psnr_y_mean, "mean")
+    yield _whole("psnr_y_p1", scores.psnr_y_p1, "first percentile")
+    yield _worst_frame("psnr_y_min", quality.psnr_y, claim)
+    yield _worst_second("psnr_y_worst_second", quality.psnr_y, claim)
+    yield _whole("vmaf", scores.vmaf_mean, "mean")
+    yield _whole("vmaf_p1", scores.vmaf_p1, "first percentile")
+    yield _worst_frame("vmaf_min", quality.vmaf, claim)
+    yield _worst_second("vmaf_worst_second", quality.vmaf, claim)
 
 
-def judge_reference(pair: Pair, reference: PacketScan) -> tuple[Finding, ...]:
+def reference_evidence(pair: Pair, reference: PacketScan) -> Iterator[Evidence]:
     """The reference has to be as large and as long as announced: otherwise it is stitched again."""
     frames, size = pair.all_frames, (pair.width, pair.height)
-    if len(reference.packets) == frames and (reference.width, reference.height) == size:
-        return ()
-    detail = f"{reference.width}x{reference.height}, announced {pair.width}x{pair.height}"
-    return (_finding("reference", Verdict.REENCODE, -1, len(reference.packets), frames, detail),)
+    if len(reference.packets) != frames or (reference.width, reference.height) != size:
+        said = f"{len(reference.packets)} frames of {reference.width}x{reference.height}"
+        yield _whole("reference", 1, f"{said}, announced {frames} of {pair.width}x{pair.height}")
 
 
-def judge_decoding(facts: Facts, profile: Profile) -> Iterator[Finding]:
-    """Quarantine what has errors in it, with the longest clean run as evidence."""
+def decoding_evidence(facts: Facts) -> Iterator[Evidence]:
+    """Errors, with the longest clean run."""
     if facts.scan.broken:
-        yield _finding("decode", Verdict.QUARANTINE, -1, facts.scan.broken, 0, "packets with broken NAL units")
+        yield _whole("decode", facts.scan.broken, "packets with broken NAL units")
     pictures = facts.pictures
     if pictures is None or not (pictures.corrupt or pictures.errors):
         return
     for frame in pictures.corrupt[:_MOST_PER_GATE]:
-        yield _finding("decode", Verdict.QUARANTINE, facts.claim.start_frame + frame, 1, 0, "the frame is corrupt")
+        yield Evidence(gate="decode", frame=_at(facts, frame), value=1, detail="the frame is corrupt")
     for error in pictures.errors[:_MOST_PER_GATE]:
-        yield _finding("decode", Verdict.QUARANTINE, -1, 1, 0, error)
-    run, needed = _longest_clean_run(pictures), min(profile.consecutive_frames, facts.claim.frames)
-    if run < needed:
-        yield _finding("clean_run", Verdict.QUARANTINE, -1, run, needed, "consecutive frames without an error")
+        yield _whole("decode", 1, error)
+    run = _longest_clean_run(pictures)
+    if run < facts.claim.frames:
+        yield _whole("clean_run", run, "consecutive frames without an error")
 
 
-def _frame_count(facts: Facts) -> Iterator[Finding]:
+def _worst_frame(gate: str, scores: Sequence[float], claim: Claim) -> Evidence:
+    at = int(np.argmin(scores))
+    return Evidence(gate=gate, frame=claim.start_frame + at, value=scores[at], detail="worst frame")
+
+
+def _worst_second(gate: str, scores: Sequence[float], claim: Claim) -> Evidence:
+    second = min(max(round(claim.fps), 1), len(scores))
+    windows = np.convolve(scores, np.full(second, 1 / second), mode="valid")
+    at = int(windows.argmin())
+    return Evidence(
+        gate=gate, frame=claim.start_frame + at, value=float(windows[at]), detail="mean of the worst second"
+    )
+
+
+def _frame_count(facts: Facts) -> Iterator[Evidence]:
     packets = len(facts.scan.packets)
     decoded = len(facts.pictures.luma) if facts.pictures else facts.claim.frames
-    if packets != facts.claim.frames:
-        yield _finding("frame_count", Verdict.REENCODE, -1, packets, facts.claim.frames, "packets")
-    if decoded != facts.claim.frames:
-        yield _finding("frame_count", Verdict.REENCODE, -1, decoded, facts.claim.frames, "decoded frames")
+    for count, what in ((packets, "packets"), (decoded, "decoded frames")):
+        yield _whole("frame_count", abs(count - facts.claim.frames), f"{count} {what}, announced {facts.claim.frames}")
 
 
-def _timing(facts: Facts, profile: Profile) -> Iterator[Finding]:
+def _timing(facts: Facts) -> Iterator[Evidence]:
     wrong = [(frame, error) for frame, error in enumerate(facts.scan.step_errors_s(facts.claim.fps), 1) if error]
-    tolerance, detail = profile.step_tolerance_s, f"{len(wrong)} steps are not {1 / facts.claim.fps} s"
+    detail = f"{len(wrong)} steps are not {1 / facts.claim.fps} s"
     for frame, error in sorted(wrong, key=lambda pair: -pair[1])[:_MOST_PER_GATE]:
-        verdict = Verdict.REENCODE if error > tolerance else Verdict.PASS
-        yield _finding("pts_step", verdict, facts.claim.start_frame + frame, float(error), tolerance, detail)
+        yield Evidence(gate="pts_step", frame=_at(facts, frame), value=float(error), detail=detail)
 
 
-def _gop(facts: Facts, profile: Profile) -> Iterator[Finding]:
+def _gops(facts: Facts) -> Iterator[Evidence]:
     shown, gops = facts.scan.presented(), facts.scan.gops()
     if not gops or gops[0][0] != 0:
-        yield _finding("idr", Verdict.REENCODE, facts.claim.start_frame, 0, 1, "does not begin with an IDR picture")
+        yield Evidence(gate="idr", frame=_at(facts, 0), value=1, detail="does not begin with an IDR picture")
     open_gops = [frame for frame, packet in enumerate(shown) if packet.keyframe and not packet.idr]
     for frame in open_gops[:_MOST_PER_GATE]:
-        yield _finding("idr", Verdict.REENCODE, facts.claim.start_frame + frame, 0, 1, "keyframe without IDR: open GOP")
-    for first, frames in gops:
-        seconds = float(frames / facts.claim.fps)
-        if seconds > profile.gop_s and frames > 1:
-            yield _finding(
-                "gop", Verdict.REENCODE, facts.claim.start_frame + first, seconds, profile.gop_s, "seconds long"
-            )
+        yield Evidence(gate="idr", frame=_at(facts, frame), value=1, detail="keyframe without IDR: open GOP")
+    sizes = [sum(packet.size_bytes for packet in shown[first : first + frames]) / frames for first, frames in gops]
+    for index, (first, frames) in enumerate(gops):
+        if frames > 1:
+            seconds = float(frames / facts.claim.fps)
+            yield Evidence(gate="gop", frame=_at(facts, first), value=seconds, detail="seconds long")
+        around = sizes[max(0, index - _GOPS_AROUND) : index] + sizes[index + 1 : index + 1 + _GOPS_AROUND]
+        if around and sizes[index] > _FEW_BYTES:
+            ratio = sizes[index] / max(median(around), 1)
+            yield Evidence(gate="bitrate_peak", frame=_at(facts, first), value=ratio, detail="times the GOPs around it")
 
 
-def _tags(facts: Facts) -> Iterator[Finding]:
+def _tags(facts: Facts) -> Iterator[Evidence]:
     scan, size = facts.scan, (facts.claim.format.width, facts.claim.format.height)
     primaries, transfer, matrix, color_range = scan.color
     if (scan.width, scan.height) != size:
-        yield _finding("tags", Verdict.REENCODE, -1, scan.width, size[0], f"{scan.width}x{scan.height}")
+        yield _whole("tags", 1, f"{scan.width}x{scan.height}, announced {size[0]}x{size[1]}")
     if not scan.square_pixels:
-        yield _finding("tags", Verdict.REENCODE, -1, 0, 1, "pixels are not square")
+        yield _whole("tags", 1, "pixels are not square")
     if _UNSPECIFIED in (primaries, transfer, matrix) or color_range != 1:
-        detail = f"colour primaries, transfer, matrix, range are {scan.color}"
-        yield _finding("tags", Verdict.REENCODE, -1, 0, 1, detail)
+        yield _whole("tags", 1, f"colour primaries, transfer, matrix, range are {scan.color}")
 
 
-def _pictures(facts: Facts, frozen_s: float) -> Iterator[Finding]:
+def _pictures(facts: Facts) -> Iterator[Evidence]:
     seen = facts.seen
-    yield from _spans(facts, "black", Verdict.REGENERATE, seen.black, BLACK_SHARE, "black frames")
-    yield from _spans(facts, "frozen", Verdict.REGENERATE, seen.frozen, frozen_s, "frames without motion")
     still = {frame for span in seen.frozen for frame in range(span.first, span.first + span.frames)}
-    repeated = [span for span in seen.duplicate if span.first not in still]
-    yield from _spans(facts, "duplicate", Verdict.PASS, repeated, DUPLICATE_LEVELS, "frames that repeat the one before")
-    yield from _spans(facts, "flash", Verdict.PASS, seen.flash, FLASH_LEVELS, "frames that flash")
-
-
-def _spans(
-    facts: Facts, gate: str, verdict: Verdict, spans: Sequence[Span], limit: float, detail: str
-) -> Iterator[Finding]:
-    for span in _joined(spans)[:_MOST_PER_GATE]:
-        yield _finding(
-            gate, verdict, facts.claim.start_frame + span.first, span.value, limit, f"{detail}: {span.frames}"
-        )
+    for gate, words in _WORDS.items():
+        spans: tuple[Span, ...] = getattr(seen, gate)
+        if gate == "duplicate":
+            spans = tuple(span for span in spans if span.first not in still)
+        for span in _joined(spans)[:_MOST_PER_GATE]:
+            yield Evidence(
+                gate=gate, frame=_at(facts, span.first), value=abs(span.value), detail=f"{words}: {span.frames}"
+            )
 
 
 def _joined(spans: Sequence[Span]) -> list[Span]:
@@ -223,5 +241,9 @@ def _longest_clean_run(pictures: Pictures) -> int:
     return max(after - before - 1 for before, after in pairwise(edges))
 
 
-def _finding(gate: str, verdict: Verdict, frame: int, value: float, limit: float, detail: str) -> Finding:
-    return Finding(gate=gate, verdict=verdict, frame=frame, value=value, limit=limit, detail=detail)
+def _at(facts: Facts, frame: int) -> int:
+    return facts.claim.start_frame + frame if frame >= 0 else -1
+
+
+def _whole(gate: str, value: float, detail: str) -> Evidence:
+    return Evidence(gate=gate, frame=-1, value=value, detail=detail)

@@ -1,42 +1,64 @@
 """What the detectors see of a file, and how a file is looked at that cannot be compared."""
 
+from dataclasses import fields
+from fractions import Fraction
 from pathlib import Path
 
-from qc_consumers.detectors import Luma, Picture, Reel, Span
+from qc_consumers.detectors import Detector, Levels, Luma, Picture, Reel, Span
 from qc_consumers.detectors.black import Black
-from qc_consumers.detectors.flash import Flash
+from qc_consumers.detectors.flash import Flash, Flicker, Strobe
+from qc_consumers.detectors.glitch import Glitch, Jump
+from qc_consumers.detectors.impressions import Impression, Impressions, embedding, likeness
+from qc_consumers.detectors.letterbox import Letterbox
 from qc_consumers.detectors.still import CODED_LEVELS, LOSSLESS_LEVELS, Duplicate, Frozen
-from qc_consumers.gates import Claim, Facts, Profile, Seen
+from qc_consumers.gates import Border, Claim, Facts, Seen
 from qc_consumers.metrics.packets import PacketScan
 from qc_consumers.metrics.pictures import Pictures, watch
 from qc_consumers.metrics.quality import Pair, Quality, measure_quality
+from qc_consumers.profile import Profile
 
 _QUARTER = 4
 """Detectors see each n-th pixel of each n-th row: fewer than of a piece, whose frames they have seen before."""
 _TIMEOUT_S = 60.0
 _TIMEOUT_PER_FRAME_S = 2.0
 """Scoring a 4K frame takes about half a second on one core."""
+_CHUNKS_PER_SECOND = 2
+_STROBE_SHARE = 0.75
+"""Of a flash: strobes are more, and weaker."""
 
 
 class Eyes:
     """All detectors, on one file."""
 
-    def __init__(self, frozen: Frozen) -> None:
-        self._black, self._frozen, self._duplicate, self._flash = Black(), frozen, Duplicate(), Flash()
+    def __init__(self, profile: Profile, fps: Fraction, impressions: Impressions, still: dict[str, Detector]) -> None:
+        flash = profile.limit("flash")
+        self.jump = Jump(profile.limit("jump"))
+        self._impressions = impressions
+        self._detectors: dict[str, Detector] = {
+            **still,
+            "black": Black(profile.limit("black")),
+            "duplicate": Duplicate(profile.limit("duplicate")),
+            "flash": Flash(flash),
+            "strobe": Strobe(fps=float(fps), per_second=profile.limit("strobe"), levels=_STROBE_SHARE * flash),
+            "flicker": Flicker(profile.limit("flicker")),
+            "letterbox": Letterbox(profile.limit("letterbox")),
+            "glitch": Glitch(profile.limit("glitch")),
+            "jump": self.jump,
+        }
 
     def process_frame(self, picture: Picture) -> None:
         """Look at the next frame."""
-        for detector in (self._black, self._frozen, self._duplicate, self._flash):
+        for detector in self._detectors.values():
             detector.process_frame(picture)
+        self._impressions.process_frame(picture)
 
     def seen(self) -> Seen:
         """What they found in the whole file."""
-        return Seen(
-            black=self._black.post_process(),
-            frozen=self._frozen.post_process(),
-            duplicate=self._duplicate.post_process(),
-            flash=self._flash.post_process(),
-        )
+        return Seen(**{name: detector.post_process() for name, detector in self._detectors.items()})
+
+    def impressions(self) -> tuple[Impression, ...]:
+        """What is left of the pictures."""
+        return self._impressions.post_process()
 
 
 def compare(
@@ -47,40 +69,54 @@ def compare(
     The frames of the reference before and behind the piece belong to its neighbours: with them a still or a repeated frame
     across the border is seen from both sides. Raises: QualityError.
     """
-    eyes = Eyes(Frozen(fps=float(claim.fps), shortest_s=profile.frozen_s, noise_levels=LOSSLESS_LEVELS))
-    originals, pictures = Reel(), Reel()
+    frozen = Frozen(fps=float(claim.fps), shortest_s=profile.limit("frozen"), noise_levels=LOSSLESS_LEVELS)
+    eyes = Eyes(profile, claim.fps, _impressions(claim, pair.head), {"frozen": frozen})
+    originals, coded = Reel(), Levels()
+    context: list[Picture] = []
 
-    def show(reference: Luma, piece: Luma) -> None:
-        eyes.process_frame(originals.next(reference))
-        pictures.next(piece)
+    def show(reference: Luma, piece: Luma, chroma: Luma) -> None:
+        picture = originals.next(reference, chroma)
+        eyes.process_frame(picture)
+        coded.next(piece)
+        if picture.frame < pair.head:
+            context.append(picture)
 
     timeout_s = _TIMEOUT_S + _TIMEOUT_PER_FRAME_S * pair.frames
     quality = measure_quality(pair, folder, show, threads=threads, timeout_s=timeout_s)
     own = slice(pair.head, pair.head + pair.frames)
+    impressions = eyes.impressions()
     facts = Facts(
         claim=claim,
         scan=scan,
-        pictures=Pictures(luma=tuple(pictures.luma[own]), luma_diff=tuple(pictures.luma_diff[own])),
+        pictures=Pictures(luma=tuple(coded.luma[own]), luma_diff=tuple(coded.luma_diff[own])),
         seen=_own(eyes.seen(), pair),
+        impressions=impressions,
+        border=_border(context[-1], impressions[0], eyes.jump) if context and impressions else None,
     )
     return facts, quality
 
 
 def look(path: Path, scan: PacketScan, claim: Claim, profile: Profile, threads: int) -> Facts:
     """Facts of a file without a reference. A still has to last longer here, because encoding moves pixels."""
-    eyes = Eyes(Frozen(fps=float(claim.fps), shortest_s=profile.still_s, noise_levels=CODED_LEVELS))
+    still = Frozen(fps=float(claim.fps), shortest_s=profile.limit("still"), noise_levels=CODED_LEVELS)
+    eyes = Eyes(profile, claim.fps, _impressions(claim, 0), {"still": still})
     pictures = watch(path, (eyes,), step=_QUARTER, threads=threads)
-    return Facts(claim=claim, scan=scan, pictures=pictures, seen=eyes.seen())
+    return Facts(claim=claim, scan=scan, pictures=pictures, seen=eyes.seen(), impressions=eyes.impressions())
+
+
+def _impressions(claim: Claim, skipped: int) -> Impressions:
+    per_chunk = max(1, round(claim.fps / _CHUNKS_PER_SECOND))
+    return Impressions(start_frame=claim.start_frame, skipped=skipped, frames=claim.frames, per_chunk=per_chunk)
+
+
+def _border(before: Picture, first: Impression, jump: Jump) -> Border:
+    alike = likeness(embedding(before.small, before.chroma), first.embedding)
+    return Border(flow_error_ratio=jump.ratio_at(before.frame + 1, 1), likeness=alike)
 
 
 def _own(seen: Seen, pair: Pair) -> Seen:
     """What is in the piece, counted from its first frame."""
-    return Seen(
-        black=_cut(seen.black, pair),
-        frozen=_cut(seen.frozen, pair),
-        duplicate=_cut(seen.duplicate, pair),
-        flash=_cut(seen.flash, pair),
-    )
+    return Seen(**{field.name: _cut(getattr(seen, field.name), pair) for field in fields(Seen)})
 
 
 def _cut(spans: tuple[Span, ...], pair: Pair) -> tuple[Span, ...]:

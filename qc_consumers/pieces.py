@@ -10,24 +10,29 @@ from contextlib import closing
 from fractions import Fraction
 from pathlib import Path
 
+import msgspec
+
 from infra.bus.clients import Member
 from infra.bus.message import Message
 from infra.bus.process import stop_on_signals
+from infra.bus.requests import recalled
 from infra.bus.work import ThreadWork
 from infra.bus.worker import run_worker
 from infra.inserts import Database
 from infra.objects import BlobError
 from infra.settings import Settings
-from qc_consumers.check import Bench, Check, Measured, bench_of, checked, quarantined
-from qc_consumers.gates import Claim, judge_file, judge_reference, judge_scores, worst
+from qc_consumers.check import Bench, Check, Measured, bench_of, checked, unreadable
+from qc_consumers.gates import Claim, file_evidence, reference_evidence, score_evidence, worst
 from qc_consumers.incoming import Origin, manifest_key, opened, unexpected
 from qc_consumers.look import compare, look
 from qc_consumers.metrics.packets import PacketScan, UnreadableError, scan_packets
 from qc_consumers.metrics.quality import Pair, QualityError
 from qc_consumers.metrics.scores import scores_of
+from qc_consumers.profile import Profile, profile_for
 from qc_consumers.proof import proof_of_piece
 from qc_consumers.rows import failure_rows, piece_rows, rejection_rows, segment_rows
-from schemas.codec import decode, encode
+from qc_consumers.takes import seen_of
+from schemas.codec import encode
 from schemas.records import (
     PieceChecked,
     PieceStitched,
@@ -73,9 +78,8 @@ class CheckPieces:
 
     def _checked(self, event: PieceStitched, origin: Origin) -> PieceChecked:
         bench, manifest = self._bench, manifest_key(event)
-        known = bench.objects.get_manifest(manifest)
-        if known and isinstance(answer := decode(known), PieceChecked):
-            return answer
+        if known := recalled(bench.objects, manifest, (PieceChecked,)):
+            return known
         check = check_piece(event, bench)
         bench.insert(*piece_rows(event, check, origin))
         scores, findings = check.measured.scores, check.measured.findings
@@ -91,7 +95,8 @@ class CheckPieces:
             worker=bench.worker,
         )
         if answer.verdict is Verdict.PASS and (facts := check.measured.facts):
-            bench.objects.put_manifest(proof_of_piece(event, facts.scan), event.request_hash.encode())
+            seen = msgspec.msgpack.encode(seen_of(event, facts.impressions))
+            bench.objects.put_manifest(proof_of_piece(event, facts.scan), seen)
         bench.objects.put_manifest(manifest, encode(answer))
         log.info(
             "piece checked job_id=%s piece=%d attempt=%d verdict=%s vmaf=%.2f psnr_y=%.2f took_ms=%d",
@@ -112,26 +117,24 @@ def _measured(event: PieceStitched, bench: Bench, folder: Path) -> Measured:
         piece, reference = bench.objects.get_file(event.video, folder), bench.objects.get_file(event.reference, folder)
         scan, reference_scan = scan_packets(piece), scan_packets(reference)
     except (BlobError, UnreadableError) as error:
-        return Measured(findings=(quarantined(error),))
+        return Measured(findings=tuple(profile_for(bench.profiles, 0).judged([unreadable(error)])))
+    profile = profile_for(bench.profiles, scan.transfer)
     pair = _pair(event, piece, reference)
-    wrong = judge_reference(pair, reference_scan)
+    wrong = list(reference_evidence(pair, reference_scan))
     if not wrong and _is_whole(pair, scan):
         try:
-            return _compared(pair, scan, claim, folder, bench)
+            return _compared(pair, scan, claim, folder, profile, bench.threads)
         except QualityError as error:
-            wrong = (quarantined(error),)
-    facts = look(piece, scan, claim, bench.profile, bench.threads)
-    return Measured(findings=(*judge_file(facts, bench.profile, bench.profile.still_s), *wrong), facts=facts)
+            wrong = [unreadable(error)]
+    facts = look(piece, scan, claim, profile, bench.threads)
+    return Measured(findings=tuple(profile.judged([*file_evidence(facts, profile), *wrong])), facts=facts)
 
 
-def _compared(pair: Pair, scan: PacketScan, claim: Claim, folder: Path, bench: Bench) -> Measured:
-    facts, quality = compare(pair, scan, claim, folder, bench.profile, bench.threads)
+def _compared(pair: Pair, scan: PacketScan, claim: Claim, folder: Path, profile: Profile, threads: int) -> Measured:
+    facts, quality = compare(pair, scan, claim, folder, profile, threads)
     scores = scores_of(quality, claim.fps)
-    findings = (
-        *judge_file(facts, bench.profile, bench.profile.frozen_s),
-        *judge_scores(scores, bench.profile),
-    )
-    return Measured(findings=findings, facts=facts, quality=quality, scores=scores)
+    evidence = (*file_evidence(facts, profile), *score_evidence(scores, quality, claim))
+    return Measured(findings=tuple(profile.judged(evidence)), facts=facts, quality=quality, scores=scores)
 
 
 def _is_whole(pair: Pair, scan: PacketScan) -> bool:

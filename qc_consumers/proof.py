@@ -30,4 +30,4 @@ def _proof(job_id: str, start_frame: int, scan: PacketScan, first: int, end: int
     for packet in packets:
         digest.update(packet.digest)
         digest.update(str((packet.pts - origin) * scan.time_base).encode())
-    return f"decoded-{digest.hexdigest()}"
+    return f"seen-{digest.hexdigest()}"

@@ -3,69 +3,50 @@
 from collections.abc import Iterator
 from fractions import Fraction
 
-from qc_consumers.gates import Facts, Profile
+from qc_consumers.gates import Facts
 from qc_consumers.metrics.container import Container
-from schemas.records import Finding, Verdict, VideoAssembled
+from qc_consumers.profile import Evidence
+from schemas.records import VideoAssembled
 
 _BRANDS = {"isom", "iso2", "iso4", "iso5", "iso6", "mp41", "mp42", "avc1"}
 _HANDLERS = {"video": "vide", "audio": "soun"}
 
 
-def judge_container(event: VideoAssembled, container: Container) -> Iterator[Finding]:
+def container_evidence(event: VideoAssembled, container: Container) -> Iterator[Evidence]:
     """Brand, order of the boxes, clocks and tracks."""
     if container.brand not in _BRANDS:
-        yield _reassemble("brand", 0, 1, f"major brand {container.brand!r}")
+        yield _whole("brand", 1, f"major brand {container.brand!r}")
     if not container.faststart:
-        yield _reassemble("faststart", 0, 1, "the index lies behind the media data")
+        yield _whole("faststart", 1, "the index lies behind the media data")
     found = sorted(track.handler for track in container.tracks)
     wanted = sorted(_HANDLERS.get(track.kind, track.kind) for track in event.tracks)
     if found != wanted:
-        yield _reassemble("tracks", len(found), len(wanted), f"tracks {found}, announced {wanted}")
+        yield _whole("tracks", 1, f"tracks {found}, announced {wanted}")
     for track in container.tracks:
         ticks = Fraction(track.timescale * event.format.fps_den, event.format.fps_num)
         if track.handler == "vide" and ticks.denominator != 1:
-            yield _reassemble("timescale", track.timescale, 0, f"a frame is {float(ticks):.3f} ticks long")
+            yield _whole("timescale", 1, f"timescale {track.timescale}: a frame is {float(ticks):.3f} ticks long")
 
 
-def judge_timeline(event: VideoAssembled, facts: Facts, container: Container, profile: Profile) -> Iterator[Finding]:
-    """Start, duration, IDR pictures at the starts of pieces, sound within the tolerance of the picture."""
+def timeline_evidence(event: VideoAssembled, facts: Facts, container: Container) -> Iterator[Evidence]:
+    """Start, duration, IDR pictures at the starts of pieces, the end of the sound against that of the picture."""
     shown = facts.scan.presented()
     start_s = float(shown[0].pts * facts.scan.time_base) if shown else 0.0
-    if abs(start_s) > profile.step_tolerance_s:
-        yield _reassemble("start", start_s, profile.step_tolerance_s, "the first frame is not at 0 s")
+    yield _whole("start", abs(start_s), "seconds from 0 to the first frame")
     for first in event.piece_starts:
         if first < len(shown) and not shown[first].idr:
-            yield Finding(
-                gate="piece_start",
-                verdict=Verdict.REENCODE,
-                frame=first,
-                value=0,
-                limit=1,
-                detail="a piece does not begin with an IDR picture",
+            yield Evidence(
+                gate="piece_start", frame=first, value=1, detail="a piece does not begin with an IDR picture"
             )
     exact_s = float(event.frames / facts.claim.fps)
     durations = {track.handler: track.duration_us / 1e6 for track in container.tracks}
     error_s = abs(durations.get("vide", 0.0) - exact_s)
-    if error_s > profile.step_tolerance_s:
-        yield _reassemble("duration", error_s, profile.step_tolerance_s, f"video track lasts {durations.get('vide')} s")
+    yield _whole("duration", error_s, f"video track lasts {durations.get('vide')} s")
     if "soun" in durations:
-        yield from _sync(durations["soun"] - exact_s, profile)
-
-
-def _sync(error_s: float, profile: Profile) -> Iterator[Finding]:
-    detail = "end of the sound against end of the picture, in seconds"
-    if abs(error_s) > profile.sync_s:
-        yield _reassemble("av_sync", error_s, profile.sync_s, detail)
-    elif abs(error_s) > profile.sync_warning_s:
-        yield Finding(
-            gate="av_sync",
-            verdict=Verdict.PASS,
-            frame=-1,
-            value=error_s,
-            limit=profile.sync_warning_s,
-            detail=detail,
+        yield _whole(
+            "av_sync", abs(durations["soun"] - exact_s), "end of the sound against end of the picture, in seconds"
         )
 
 
-def _reassemble(gate: str, value: float, limit: float, detail: str) -> Finding:
-    return Finding(gate=gate, verdict=Verdict.REENCODE, frame=-1, value=value, limit=limit, detail=detail)
+def _whole(gate: str, value: float, detail: str) -> Evidence:
+    return Evidence(gate=gate, frame=-1, value=value, detail=detail)

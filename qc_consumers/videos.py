@@ -10,25 +10,32 @@ from collections.abc import Sequence
 from contextlib import closing
 from pathlib import Path
 
+import msgspec
+
 from infra.bus.clients import Member
 from infra.bus.message import Message
 from infra.bus.process import stop_on_signals
+from infra.bus.requests import recalled
 from infra.bus.work import ThreadWork
 from infra.bus.worker import run_worker
 from infra.inserts import Database
 from infra.objects import BlobError
 from infra.settings import Settings
-from qc_consumers.check import Bench, Check, Measured, bench_of, checked, quarantined
-from qc_consumers.gates import Claim, Facts, Seen, judge_file, worst
+from qc_consumers.check import Bench, Check, Measured, bench_of, checked, unreadable
+from qc_consumers.gates import Claim, Facts, Seen, file_evidence, worst
 from qc_consumers.incoming import Origin, manifest_key, opened, unexpected
 from qc_consumers.look import look
 from qc_consumers.metrics.container import scan_container
-from qc_consumers.metrics.packets import UnreadableError, scan_packets
+from qc_consumers.metrics.packets import PacketScan, UnreadableError, scan_packets
+from qc_consumers.profile import profile_for
 from qc_consumers.proof import proofs_of_video
 from qc_consumers.rows import finish_rows, job_rows, video_rows
-from qc_consumers.video_gates import judge_container, judge_timeline
-from schemas.codec import decode, encode
-from schemas.records import JobChanged, VideoAssembled, VideoChecked, VideoFinished
+from qc_consumers.sound import sound_evidence
+from qc_consumers.takes import Seen as SeenPiece
+from qc_consumers.takes import take_evidence
+from qc_consumers.video_gates import container_evidence, timeline_evidence
+from schemas.codec import encode
+from schemas.records import AssemblyFailed, JobChanged, VideoAssembled, VideoChecked, VideoFinished
 from schemas.topics import Event
 
 log = logging.getLogger(__name__)
@@ -60,15 +67,16 @@ class CheckVideos:
                 self._bench.insert(finish_rows(event, origin))
             case JobChanged():
                 self._bench.insert(job_rows(event, origin))
+            case AssemblyFailed():
+                pass
             case _:
                 raise unexpected(event, message.topic)
         return ()
 
     def _checked(self, event: VideoAssembled, origin: Origin) -> VideoChecked:
         bench, manifest = self._bench, manifest_key(event)
-        known = bench.objects.get_manifest(manifest)
-        if known and isinstance(answer := decode(known), VideoChecked):
-            return answer
+        if known := recalled(bench.objects, manifest, (VideoChecked,)):
+            return known
         check = check_video(event, bench)
         bench.insert(video_rows(event, check, origin))
         findings = check.measured.findings
@@ -101,15 +109,30 @@ def _measured(event: VideoAssembled, bench: Bench, folder: Path) -> Measured:
         container = scan_container(video)
         scan = scan_packets(video)
     except (BlobError, UnreadableError) as error:
-        return Measured(findings=(quarantined(error),))
-    if all(bench.objects.get_manifest(proof) for proof in proofs_of_video(event, scan)):
+        return Measured(findings=tuple(profile_for(bench.profiles, 0).judged([unreadable(error)])))
+    profile = profile_for(bench.profiles, scan.transfer)
+    pieces = _seen(event, scan, bench)
+    if pieces:
         facts = Facts(claim=claim, scan=scan, pictures=None, seen=Seen())
     else:
         log.info("video not made of checked pieces, decoded job_id=%s attempt=%d", event.job_id, event.attempt)
-        facts = look(video, scan, claim, bench.profile, bench.threads)
-    findings = (
-        *judge_container(event, container),
-        *judge_timeline(event, facts, container, bench.profile),
-        *judge_file(facts, bench.profile, bench.profile.still_s),
+        facts = look(video, scan, claim, profile, bench.threads)
+    evidence = (
+        *container_evidence(event, container),
+        *timeline_evidence(event, facts, container),
+        *file_evidence(facts, profile),
+        *take_evidence(pieces or _uncut(facts), float(claim.fps), profile),
+        *sound_evidence(video, folder, container, profile),
     )
-    return Measured(findings=findings, facts=facts, container=container)
+    return Measured(findings=tuple(profile.judged(evidence)), facts=facts, container=container)
+
+
+def _seen(event: VideoAssembled, scan: PacketScan, bench: Bench) -> list[SeenPiece]:
+    """What the checks of the pieces have seen, if the video is made of them and of nothing else; otherwise nothing."""
+    known = [bench.objects.get_manifest(proof) for proof in proofs_of_video(event, scan)]
+    return [msgspec.msgpack.decode(manifest, type=SeenPiece) for manifest in known if manifest] if all(known) else []
+
+
+def _uncut(facts: Facts) -> list[SeenPiece]:
+    """Half seconds of a video of which the cuts are not known: a take each, but for what is the same picture."""
+    return [SeenPiece(begins_take=False, impressions=(each,)) for each in facts.impressions]

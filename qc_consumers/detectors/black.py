@@ -5,18 +5,18 @@ import numpy as np
 from qc_consumers.detectors import Picture, Span
 
 BLACK_LEVEL = int(16 + 0.10 * (235 - 16))
-BLACK_SHARE = 0.98
 
 
 class Black:
-    """Runs of frames of which at least 98 % of the pixels are black. The value is the share of black pixels."""
+    """Runs of frames of which more than `share` of the pixels are black. The value is the share of black pixels."""
 
-    def __init__(self) -> None:
+    def __init__(self, share: float) -> None:
+        self._share = share
         self._spans: list[Span] = []
 
     def process_frame(self, picture: Picture) -> None:
         share = float(np.count_nonzero(picture.luma <= BLACK_LEVEL)) / picture.luma.size
-        if share < BLACK_SHARE:
+        if share <= self._share:
             return
         last = self._spans[-1] if self._spans else None
         if last and last.first + last.frames == picture.frame:

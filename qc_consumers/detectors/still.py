@@ -21,7 +21,6 @@ _MOVING_SHARE = 2e-4
 _MEAN_OF_LEVELS = 1 / 8
 _SHORTEST_FRAMES = 3
 """At rates so low that fewer last long enough."""
-DUPLICATE_LEVELS = 0.35
 
 
 class Frozen:
@@ -59,13 +58,14 @@ class Frozen:
 
 
 class Duplicate:
-    """Frames that hardly differ from the one before. The value is the mean absolute difference in levels."""
+    """Frames that differ by less than `levels` from the one before. The value is the mean absolute difference in levels."""
 
-    def __init__(self) -> None:
+    def __init__(self, levels: float) -> None:
+        self._levels = levels
         self._spans: list[Span] = []
 
     def process_frame(self, picture: Picture) -> None:
-        if picture.diff is not None and picture.diff < DUPLICATE_LEVELS:
+        if picture.diff is not None and picture.diff < self._levels:
             self._spans.append(Span(first=picture.frame, frames=1, value=picture.diff))
 
     def post_process(self) -> tuple[Span, ...]:

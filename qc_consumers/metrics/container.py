@@ -7,6 +7,9 @@ from pathlib import Path
 from typing import BinaryIO
 
 _CONTAINERS = {b"moov", b"trak", b"mdia"}
+_TO_SAMPLES = {*_CONTAINERS, b"minf", b"stbl"}
+_VIDEO_ENTRY_BYTES = 78
+"""Of a visual sample entry before its boxes: ISO 14496-12, 12.1.3."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -34,7 +37,7 @@ def scan_container(path: Path) -> Container:
     """Read the box headers of `path`. A file that ends too early gives what was there."""
     brand, order, handlers, clocks = "", [], [], []
     with path.open("rb") as file:
-        for kind, size in _boxes(file, path.stat().st_size):
+        for kind, size in _boxes(file, path.stat().st_size, _CONTAINERS):
             order.append(kind)
             match kind:
                 case b"ftyp":
@@ -55,9 +58,20 @@ def scan_container(path: Path) -> Container:
     return Container(brand=brand, faststart=faststart, tracks=tuple(tracks))
 
 
-def _boxes(file: BinaryIO, end: int) -> Iterator[tuple[bytes, int]]:
+def sample_entry_boxes(path: Path) -> frozenset[str]:
+    """Names of the boxes in the first sample entry of the first track: `avcC`, `colr`, `mdcv`, ... None if it is no MP4."""
+    with path.open("rb") as file:
+        for kind, size in _boxes(file, path.stat().st_size, _TO_SAMPLES):
+            if kind == b"stsd":
+                begin = file.tell() + 8 + 8 + _VIDEO_ENTRY_BYTES
+                entry = int.from_bytes(file.read(12)[8:], "big")
+                end = min(begin - 8 - _VIDEO_ENTRY_BYTES + entry, begin + size)
+                return frozenset(name.decode("latin-1") for name, _ in _boxes(file, end, set(), begin))
+    return frozenset()
+
+
+def _boxes(file: BinaryIO, end: int, containers: set[bytes], at: int = 0) -> Iterator[tuple[bytes, int]]:
     """Kind and payload size of each box, depth first; the file is at the payload. Leaves are skipped after each step."""
-    at = 0
     while at + 8 <= end:
         file.seek(at)
         size, kind = struct.unpack(">I4s", file.read(8))
@@ -69,7 +83,7 @@ def _boxes(file: BinaryIO, end: int) -> Iterator[tuple[bytes, int]]:
         if size < header:
             return
         yield kind, min(size, end - at) - header
-        at += header if kind in _CONTAINERS else size
+        at += header if kind in containers else size
 
 
 def _clock(mdhd: bytes) -> tuple[int, int]:

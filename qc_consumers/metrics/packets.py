@@ -11,7 +11,9 @@ from av.container import InputContainer
 from av.error import FFmpegError
 from av.video.stream import VideoStream
 
+from qc_consumers.metrics.container import sample_entry_boxes
 from qc_consumers.metrics.nal import length_bytes, read_access_unit
+from qc_consumers.metrics.sei import Light, Mastering, config_units, hdr_messages, packet_units
 
 
 class UnreadableError(Exception):
@@ -33,6 +35,9 @@ class Packet:
     """`I`, `P` or `B`, of the first slice; empty if the codec is neither H.264 nor HEVC."""
     digest: bytes
     """XXH3-128 of the coded bytes."""
+    mastering: Mastering | None = None
+    light: Light | None = None
+    """What an IDR picture of HEVC says of HDR10."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -52,6 +57,16 @@ class PacketScan:
     packets: tuple[Packet, ...]
     broken: int
     """Packets whose NAL units do not fill them exactly."""
+    config_mastering: Mastering | None = None
+    config_light: Light | None = None
+    """What the decoder configuration says of HDR10."""
+    color_boxes: frozenset[str] = frozenset()
+    """Of the sample entry: `colr`, `mdcv`, `clli`, ..."""
+
+    @property
+    def transfer(self) -> int:
+        """Transfer characteristics, ITU-T H.273."""
+        return self.color[1]
 
     def presented(self) -> list[Packet]:
         """The packets in the order in which they are shown."""
@@ -74,15 +89,16 @@ def scan_packets(path: Path) -> PacketScan:
         with av.open(str(path)) as container:
             if not container.streams.video:
                 raise UnreadableError(f"{path.name}: no video track")
-            return _scan(container, container.streams.video[0])
+            return _scan(container, container.streams.video[0], sample_entry_boxes(path))
     except (FFmpegError, ValueError) as error:
         raise UnreadableError(f"{path.name}: {error}") from error
 
 
-def _scan(container: InputContainer, stream: VideoStream) -> PacketScan:
+def _scan(container: InputContainer, stream: VideoStream, boxes: frozenset[str]) -> PacketScan:
     context = stream.codec_context
     config = context.extradata or b""
     size_bytes = length_bytes(context.name, config)
+    mastering, light = hdr_messages(config_units(config)) if context.name == "hevc" else (None, None)
     packets: list[Packet] = []
     broken = 0
     for packet in container.demux(stream):
@@ -91,6 +107,11 @@ def _scan(container: InputContainer, stream: VideoStream) -> PacketScan:
         data = bytes(packet)
         unit = read_access_unit(data, context.name, size_bytes) if size_bytes else None
         broken += unit is not None and unit.broken
+        hdr = (
+            hdr_messages(packet_units(data, size_bytes))
+            if unit and unit.idr and context.name == "hevc"
+            else (None, None)
+        )
         packets.append(
             Packet(
                 pts=packet.pts or 0,
@@ -100,6 +121,8 @@ def _scan(container: InputContainer, stream: VideoStream) -> PacketScan:
                 idr=unit.idr if unit else packet.is_keyframe,
                 kind=unit.kind if unit else "",
                 digest=xxhash.xxh3_128_digest(data),
+                mastering=hdr[0],
+                light=hdr[1],
             )
         )
     aspect = stream.sample_aspect_ratio
@@ -119,4 +142,7 @@ def _scan(container: InputContainer, stream: VideoStream) -> PacketScan:
         config=config,
         packets=tuple(packets),
         broken=broken,
+        config_mastering=mastering,
+        config_light=light,
+        color_boxes=boxes,
     )

@@ -39,13 +39,16 @@ def watch(path: Path, watchers: Sequence[Watcher], *, step: int, threads: int) -
     corrupt: list[int] = []
     errors: list[str] = []
     for frame in _frames(path, threads, errors, reel):
-        picture = reel.next(_luma(frame, step))
+        picture = reel.next(_plane(frame, 0, step), np.stack([_plane(frame, plane, step) for plane in (1, 2)]))
         for watcher in watchers:
             watcher.process_frame(picture)
         if frame.is_corrupt:
             corrupt.append(picture.frame)
     return Pictures(
-        luma=tuple(reel.luma), luma_diff=tuple(reel.luma_diff), corrupt=tuple(corrupt), errors=tuple(errors)
+        luma=tuple(reel.levels.luma),
+        luma_diff=tuple(reel.levels.luma_diff),
+        corrupt=tuple(corrupt),
+        errors=tuple(errors),
     )
 
 
@@ -63,11 +66,12 @@ def _frames(path: Path, threads: int, errors: list[str], reel: Reel) -> Iterator
                     return
                 yield from packet.decode()
             except FFmpegError as error:
-                errors.append(f"near frame {len(reel.luma)}: {error.strerror}")
+                errors.append(f"near frame {len(reel.levels.luma)}: {error.strerror}")
 
 
-def _luma(frame: VideoFrame, step: int) -> Luma:
-    plane = frame.planes[0]
+def _plane(frame: VideoFrame, index: int, step: int) -> Luma:
+    """Y, U or V, sampled."""
+    plane = frame.planes[index]
     buffer = cast("memoryview", plane)
     bits = frame.format.components[0].bits
     if bits == 8:

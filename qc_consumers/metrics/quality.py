@@ -25,8 +25,9 @@ from qc_consumers.detectors import Luma
 
 VMAF_MODEL = "vmaf_v0.6.1"
 PSNR_CAP_DB = 100.0
-Show: TypeAlias = Callable[[Luma, Luma], None]
-"""Takes the luma of a frame at half size, of the reference and of the piece, in order, the padding included."""
+Show: TypeAlias = Callable[[Luma, Luma, Luma], None]
+"""Takes the luma of a frame at half size, of the reference and of the piece, and U and V of the reference [2, H / 2, W / 4], in
+order, the padding included."""
 _SYNC = {"shortest": 1, "repeatlast": 0}
 
 
@@ -100,11 +101,14 @@ def scoring_command(pair: Pair, threads: int) -> list[str]:
         n_threads=threads,
         **_SYNC,
     )
-    luma = [references[1].filter("extractplanes", "y").filter_multi_output("split", 2)]
+    planes = references[1].filter_multi_output("extractplanes", "y+u+v")
+    luma = [planes[0].filter_multi_output("split", 2)]
     luma.append(pieces[1].filter("extractplanes", "y").filter_multi_output("split", 2))
     ssim = ffmpeg.filter([luma[1][0], luma[0][0]], "ssim", stats_file="ssim.log", **_SYNC)
     half = [stream[1].filter("scale", pair.width // 2, pair.height // 2, flags="neighbor") for stream in luma]
-    shown = ffmpeg.output(ffmpeg.filter(half, "hstack"), "pipe:1", f="rawvideo", pix_fmt="gray", fps_mode="passthrough")
+    half += [planes[n].filter("scale", pair.width // 4, pair.height // 2, flags="neighbor") for n in (1, 2)]
+    together = ffmpeg.filter(half, "hstack", inputs=len(half))
+    shown = ffmpeg.output(together, "pipe:1", f="rawvideo", pix_fmt="gray", fps_mode="passthrough")
     scored = [ffmpeg.output(stream, "null", f="null", fps_mode="passthrough") for stream in (ssim, vmaf)]
     flags = ("-nostdin", "-nostats", "-xerror", "-v", "error", "-filter_complex_threads", str(threads))
     return ffmpeg.merge_outputs(shown, *scored).global_args(*flags).compile(cmd=_executable())
@@ -157,11 +161,12 @@ def _run(command: list[str], pair: Pair, folder: Path, show: Show, timeout_s: fl
 
 
 def _show(stream: BinaryIO, pair: Pair, show: Show) -> int:
-    width, height = pair.width // 2, pair.height // 2
-    shown = 0
-    while len(data := stream.read(2 * width * height)) == 2 * width * height:
-        both = np.frombuffer(data, np.uint8).reshape(height, 2 * width)
-        show(np.ascontiguousarray(both[:, :width]), np.ascontiguousarray(both[:, width:]))
+    width, height, quarter = pair.width // 2, pair.height // 2, pair.width // 4
+    size, shown = (2 * width + 2 * quarter) * height, 0
+    while len(data := stream.read(size)) == size:
+        row = np.frombuffer(data, np.uint8).reshape(height, -1)
+        chroma = row[:, 2 * width :].reshape(height, 2, quarter).transpose(1, 0, 2)
+        show(np.ascontiguousarray(row[:, :width]), np.ascontiguousarray(row[:, width : 2 * width]), chroma)
         shown += 1
     return shown
 

@@ -11,12 +11,15 @@ import pytest
 
 from qc_consumers.detectors import Reel, Span
 from qc_consumers.detectors.still import Frozen
-from qc_consumers.gates import PROFILE, Claim, Seen
+from qc_consumers.gates import Claim, Seen
 from qc_consumers.look import compare, look
 from qc_consumers.metrics.packets import scan_packets
 from qc_consumers.metrics.quality import Pair
+from qc_consumers.profile import load_profiles
 from streams.stitcher.encode import REFERENCE
 from tests.qc.clips import FFMPEG, SIZE, Frames, bunny, encoded, with_black, with_repeats
+
+PROFILE = load_profiles()[-1]
 
 
 def claim(frames: int) -> Claim:
@@ -95,11 +98,11 @@ def test_black_in_the_neighbour_is_not_seen(tmp_path: Path) -> None:
 
 def test_a_still_of_half_a_second_is_found_in_coded_pictures_across_a_gop(tmp_path: Path) -> None:
     found = seen_in_video(tmp_path, with_repeats(bunny()[:60], 40, 14))
-    assert spans(found.frozen) == [(40, 14)]
+    assert spans(found.still) == [(40, 14)]
 
 
 def test_slow_shots_are_not_frozen_in_coded_pictures(tmp_path: Path) -> None:
-    assert seen_in_video(tmp_path, bunny()).frozen == ()
+    assert seen_in_video(tmp_path, bunny()).still == ()
 
 
 def test_a_still_that_lasts_to_the_end_is_found(tmp_path: Path) -> None:
@@ -120,7 +123,7 @@ def test_a_repeated_frame_is_a_duplicate_but_not_frozen(tmp_path: Path) -> None:
 def test_at_a_low_rate_a_single_frame_is_no_still() -> None:
     frozen, reel = Frozen(fps=2, shortest_s=0.12, noise_levels=2), Reel()
     for frame in bunny()[[0, 30, 60, 60, 60, 90], :180]:
-        frozen.process_frame(reel.next(frame))
+        frozen.process_frame(reel.next(frame, np.zeros((2, 1, 1), np.uint8)))
     assert spans(frozen.post_process()) == [(2, 3)]
 
 
@@ -138,7 +141,8 @@ def test_a_static_hold_with_a_running_time_code_is_not_frozen(
     frames = np.repeat(bunny()[:1], 30, axis=0)
     for n, frame in enumerate(frames):
         frame[165:175, 280:284], frame[165:175, 284 + n % 3 * 8 : 292 + n % 3 * 8] = 16, 235
-    assert see(tmp_path, frames).frozen == ()
+    found = see(tmp_path, frames)
+    assert (found.frozen, found.still) == ((), ())
 
 
 def test_a_night_with_few_lights_is_not_black(tmp_path: Path) -> None:

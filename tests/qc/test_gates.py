@@ -8,24 +8,26 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from qc_consumers.detectors import Span
-from qc_consumers.gates import PROFILE, Claim, Facts, Seen, judge_file, judge_scores, worst
+from qc_consumers.gates import Claim, Facts, Seen, file_evidence, score_evidence, worst
 from qc_consumers.metrics.packets import Packet, PacketScan
 from qc_consumers.metrics.pictures import Pictures
-from qc_consumers.metrics.scores import UNMEASURED
-from schemas.records import Finding, Scores, Verdict, VideoFormat
+from qc_consumers.metrics.quality import Quality
+from qc_consumers.metrics.scores import scores_of
+from qc_consumers.profile import load_profiles
+from schemas.records import Finding, Verdict, VideoFormat
 
 FRAMES = 48
-GOOD = replace(
-    UNMEASURED,
-    frames=FRAMES,
-    psnr_y_mean=38.0,
-    psnr_y_p1=38.0,
-    psnr_y_min=38.0,
-    vmaf_mean=82.0,
-    vmaf_p1=82.0,
-    vmaf_min=82.0,
-    vmaf_worst_second=82.0,
+PROFILE = load_profiles()[-1]
+GOOD = Quality(
+    psnr_y=(38.0,) * FRAMES, ssim=(1.0,) * FRAMES, vmaf=(82.0,) * FRAMES, vmaf_model="vmaf_v0.6.1", libvmaf_version="3"
 )
+
+
+def scored(quality: Quality) -> dict[str, tuple[Verdict, int]]:
+    """Gate, verdict and frame of each finding."""
+    claim = facts().claim
+    evidence = score_evidence(scores_of(quality, claim.fps), quality, claim)
+    return {finding.gate: (finding.verdict, finding.frame) for finding in PROFILE.judged(evidence)}
 
 
 def facts(frames: int = FRAMES, *, gop: int = 24, step: int = 1000, fps: int = 24, **changes: object) -> Facts:
@@ -54,7 +56,7 @@ def facts(frames: int = FRAMES, *, gop: int = 24, step: int = 1000, fps: int = 2
 
 
 def judged(made: Facts) -> tuple[Finding, ...]:
-    return judge_file(made, PROFILE, PROFILE.frozen_s)
+    return tuple(PROFILE.judged(file_evidence(made, PROFILE)))
 
 
 def test_nothing_is_found_in_a_file_without_faults() -> None:
@@ -62,14 +64,20 @@ def test_nothing_is_found_in_a_file_without_faults() -> None:
     assert worst(()) is Verdict.PASS
 
 
-def test_scores_at_the_limits_pass_and_just_below_them_do_not() -> None:
-    assert judge_scores(GOOD, PROFILE) == ()
-    for name in ("psnr_y_mean", "vmaf_mean", "vmaf_worst_second"):
-        below: Scores = replace(GOOD, **{name: getattr(GOOD, name) - 0.001})
-        assert worst(judge_scores(below, PROFILE)) is Verdict.REENCODE
-    for name in ("psnr_y_p1", "psnr_y_min", "vmaf_p1", "vmaf_min"):
-        below = replace(GOOD, **{name: 0.0})
-        assert [finding.verdict for finding in judge_scores(below, PROFILE)] == [Verdict.PASS]
+def test_scores_at_the_limits_pass_and_means_just_below_them_do_not() -> None:
+    assert scored(GOOD) == {}
+    assert scored(replace(GOOD, psnr_y=(37.999,) * FRAMES))["psnr_y"] == (Verdict.REENCODE, -1)
+    assert scored(replace(GOOD, vmaf=(81.999,) * FRAMES))["vmaf"] == (Verdict.REENCODE, -1)
+
+
+def test_a_bad_second_of_vmaf_decides_and_a_bad_frame_or_second_of_psnr_warns() -> None:
+    second = (90.0,) * 12 + (81.0,) * 24 + (90.0,) * 12
+    assert scored(replace(GOOD, vmaf=second))["vmaf_worst_second"] == (Verdict.REENCODE, 112)
+    warned = (Verdict.PASS, 112)
+    bad = scored(replace(GOOD, psnr_y=(48.0,) * 12 + (37.0,) * 24 + (48.0,) * 12))
+    assert bad == {"psnr_y_p1": (Verdict.PASS, -1), "psnr_y_min": warned, "psnr_y_worst_second": warned}
+    frame = scored(replace(GOOD, vmaf=(90.0,) * 30 + (50.0,) + (90.0,) * 17))
+    assert frame == {"vmaf_p1": (Verdict.PASS, -1), "vmaf_min": (Verdict.PASS, 130)}
 
 
 @given(st.lists(st.sampled_from(list(Verdict)), min_size=1))

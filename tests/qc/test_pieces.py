@@ -75,8 +75,8 @@ def late_frame(source: Path, target: Path) -> Path:
 
 
 def millisecond_clock(source: Path, target: Path) -> Path:
-    ffmpeg("-i", source, "-c", "copy", target.with_suffix(".mkv"))
-    return target.with_suffix(".mkv")
+    ffmpeg("-i", source, "-c", "copy", "-video_track_timescale", "1000", target)
+    return target
 
 
 def long_gop(_: Path, target: Path) -> Path:

@@ -17,7 +17,7 @@ from tests.qc.clips import SIZE, Frames, bunny, decoded, encoded
 FRAMES = 42
 
 
-def blind(reference: Luma, piece: Luma) -> None:
+def blind(reference: Luma, piece: Luma, chroma: Luma) -> None:
     """Shown the frames, and looks away."""
 
 
@@ -93,13 +93,17 @@ def test_a_pass_that_takes_too_long_is_ended(whole: Pair, tmp_path: Path) -> Non
 
 
 def test_the_frames_are_shown_in_pairs_at_half_size_as_they_are(whole: Pair, tmp_path: Path) -> None:
-    shown: list[tuple[Luma, Luma]] = []
+    shown: list[tuple[Luma, Luma, Luma]] = []
     pair = chunk(whole, tmp_path, 10, 8, 1, 1)
-    measure_quality(pair, tmp_path, lambda a, b: shown.append((a.copy(), b.copy())), threads=2, timeout_s=60)
+    measure_quality(pair, tmp_path, lambda *planes: shown.append(planes), threads=2, timeout_s=60)
     pieces = decoded(whole.piece, SIZE)[10:18, :180]
     assert len(shown) == 10
     assert shown[0][0].shape == shown[0][1].shape == (90, 160)
-    for (reference, piece), original, coded in zip(shown[1:-1], bunny()[10:18, :180], pieces, strict=True):
+    assert shown[0][2].shape == (2, 90, 80)
+    for (reference, piece, chroma), frame, coded in zip(shown[1:-1], bunny()[10:18], pieces, strict=True):
+        original, planes = frame[:180], frame[180:].reshape(2, 90, 160)
+        assert set(np.unique(chroma[0])) <= set(np.unique(planes[0]))
+        assert abs(chroma.mean(axis=(1, 2)) - planes.mean(axis=(1, 2))).max() < 1
         assert abs(reference.mean() - original.mean()) < 1
         assert abs(piece.mean() - coded.mean()) < 1
         assert set(np.unique(reference)) <= set(np.unique(original))

@@ -125,7 +125,7 @@ def test_a_piece_that_does_not_begin_with_an_idr_is_named(bench: Bench, clean: P
 def test_a_still_across_the_border_of_two_pieces_is_found(bench: Bench, tmp_path: Path) -> None:
     frames = with_repeats(bunny()[:FRAMES], 46, 18)
     path = faststart(encoded(tmp_path / "joined.mp4", frames), tmp_path / "video.mp4")
-    (finding,) = found(measured(bench, path), "frozen")
+    (finding,) = found(measured(bench, path), "still")
     assert finding.verdict is Verdict.REGENERATE
     assert finding.frame in {46, 48}  # the IDR at 48 looks a little different
 
