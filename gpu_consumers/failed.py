@@ -20,4 +20,5 @@ def failed(request: SegmentRequested, error: EngineError, *, engine_version: str
         engine_version=engine_version,
         failed_us=time.time_ns() // 1000,
         worker=worker,
+        lost=error.lost,
     )

@@ -32,10 +32,15 @@ class HeldStates:
 
     def take(self, request: SegmentRequested) -> Held | None:
         """The state in which `request` starts, if it is here. A state of the job that does not match is dropped."""
-        wanted = tuple(blob.digest for blob in request.latent_ref)
         with self._lock:
             held = self._states.pop(request.job_id, None)
-        return held if held and wanted and held.digests[-len(wanted) :] == wanted else None
+        return held if held and _fits(held, request) else None
+
+    def holds(self, request: SegmentRequested) -> bool:
+        """Whether `take` would find it now. It may be given up before that."""
+        with self._lock:
+            held = self._states.get(request.job_id)
+        return held is not None and _fits(held, request)
 
     def drop_idlest(self) -> str | None:
         """Give up the state that was not used for longest; its job's id. None: there is none that is idle."""
@@ -49,3 +54,8 @@ class HeldStates:
             self._states.move_to_end(job_id)
             while len(self._states) > self._limit:
                 self._states.popitem(last=False)
+
+
+def _fits(held: Held, request: SegmentRequested) -> bool:
+    wanted = tuple(blob.digest for blob in request.latent_ref)
+    return bool(wanted) and held.digests[-len(wanted) :] == wanted

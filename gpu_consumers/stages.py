@@ -1,10 +1,10 @@
 """What is done to a request in the engine process, stage by stage. Each stage runs in a thread of its own (`child.py`)."""
 
-import logging
 import time
 import uuid
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
+from functools import partial
 
 import numpy as np
 from numpy.typing import NDArray
@@ -12,25 +12,26 @@ from safetensors import SafetensorError
 
 from gpu_consumers import checks
 from gpu_consumers.busy import BusyMeter
+from gpu_consumers.collapse import Shown, restored, watched
 from gpu_consumers.engines.engine import Engine, EngineError, EngineState, Frames, Latents, create
 from gpu_consumers.failed import failed
 from gpu_consumers.held import Held, HeldStates
 from gpu_consumers.pipe import Stage
+from gpu_consumers.room import restored as restored_with_room
 from infra.bus.requests import recall, remember
 from infra.objects import BlobError, Objects, job_key
-from schemas.errors import BadInputError
+from schemas.engines import sink_of
 from schemas.records import Blob, FailureKind, SegmentFailed, SegmentGenerated, SegmentRequested
 
 Beat = Callable[[Stage], None]
-log = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Fetched:
-    """What a segment starts from: a held state, or the latents to restore it from."""
+    """The latents to restore a segment's start from. `references` None: its state is held, if it is not given up meanwhile."""
 
-    held: Held | None
-    references: tuple[Latents, ...]
+    references: tuple[Latents, ...] | None
+    shown: Shown | None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -40,6 +41,8 @@ class Denoised:
     state: EngineState
     engine_version: str
     restored: bool
+    shown: Shown | None
+    """By the take before this segment."""
     chunks: tuple[Latents, ...]
     chunk_us: tuple[int, ...]
     """When each chunk was ready, since the epoch."""
@@ -53,6 +56,7 @@ class Saved:
 
     denoised: Denoised
     latents: Blob
+    shown: Shown | None
     store_us: int
 
 
@@ -83,23 +87,18 @@ class Stages:
 
         Raises: EngineError (STATE_MISSING) if a reference is not there or not what it is said to be.
         """
-        done = self._announced_before(request)
-        if done:
+        done = recall(self.objects, request)
+        if isinstance(done, SegmentGenerated):
             return done
-        held = self.held.take(request)
-        if held:
-            return Fetched(held=held, references=())
-        try:
-            references = tuple(self.objects.get_tensors(blob)["latents"] for blob in request.latent_ref)
-        except (BlobError, SafetensorError, KeyError) as error:
-            raise EngineError(FailureKind.STATE_MISSING, f"latents of an earlier segment: {error}") from error
-        return Fetched(held=None, references=references)
+        return Fetched(references=None, shown=None) if self.held.holds(request) else self._from_store(request)
 
     def denoise(self, request: SegmentRequested, fetched: Fetched, beat: Beat) -> Denoised:
         """All latents of the segment, from the held state or a restored one. Raises: EngineError."""
         started_us = _now_us()
         engine = self._engine(request.engine)
-        state = fetched.held.state if fetched.held else engine.restore(request, fetched.references)
+        held = self.held.take(request)
+        start = held or self._restored(engine, request, fetched, partial(beat, Stage.RESTORE))
+        state = start.state
         beat(Stage.DENOISE)
         chunks: list[Latents] = []
         chunk_us: list[int] = []
@@ -115,7 +114,8 @@ class Stages:
         return Denoised(
             state=state,
             engine_version=engine.version,
-            restored=fetched.held is None and bool(request.latent_ref),
+            restored=held is None and bool(request.latent_ref),
+            shown=start.shown,
             chunks=tuple(chunks),
             chunk_us=tuple(chunk_us),
             started_us=started_us,
@@ -123,11 +123,12 @@ class Stages:
         )
 
     def save(self, request: SegmentRequested, denoised: Denoised, _: Beat) -> Saved:
-        """Store the latents, before the decoder can fail."""
+        """Store the latents, before the decoder can fail. Raises: EngineError if the picture has collapsed."""
         begun_ns = time.monotonic_ns()
         latents = np.concatenate(denoised.chunks)
+        shown = watched(request, denoised.shown, latents, sink_of(request.engine))
         blob = self.objects.put_tensors(_key(request, "latents"), {"latents": latents}, "latents")
-        return Saved(denoised=denoised, latents=blob, store_us=_since_us(begun_ns))
+        return Saved(denoised=denoised, latents=blob, shown=shown, store_us=_since_us(begun_ns))
 
     def decode(self, request: SegmentRequested, saved: Saved, beat: Beat) -> Decoded:
         """All frames of the segment. `beat` is called after each chunk. Raises: EngineError."""
@@ -186,7 +187,8 @@ class Stages:
         )
         remember(self.objects, request, event)
         before = tuple(blob.digest for blob in request.latent_ref)
-        self.held.put(request.job_id, Held(state=denoised.state, digests=(*before, saved.latents.digest)))
+        digests = (*before, saved.latents.digest)
+        self.held.put(request.job_id, Held(state=denoised.state, digests=digests, shown=saved.shown))
         return event
 
     def failed(self, request: SegmentRequested, error: EngineError) -> SegmentFailed:
@@ -194,13 +196,27 @@ class Stages:
         engine = self._engines.get(request.engine)
         return failed(request, error, engine_version=engine.version if engine else "", worker=self.worker)
 
-    def _announced_before(self, request: SegmentRequested) -> SegmentGenerated | None:
+    def _restored(
+        self, engine: Engine, request: SegmentRequested, fetched: Fetched, beat: Callable[[], object]
+    ) -> Held:
+        """The start of a segment whose state is not here, or was given up after it had been seen."""
+        found = self._from_store(request) if fetched.references is None else fetched
+        state = restored_with_room(engine, request, found.references or (), self.held, beat)
+        return Held(state=state, digests=tuple(blob.digest for blob in request.latent_ref), shown=found.shown)
+
+    def _from_store(self, request: SegmentRequested) -> Fetched:
+        references = tuple(map(self._reference, request.latent_ref))
+        return Fetched(references=references, shown=restored(references, sink_of(request.engine)))
+
+    def _reference(self, blob: Blob) -> Latents:
         try:
-            event = recall(self.objects, request)
-        except BadInputError as error:  # written by a newer version of this program
-            log.warning("%s %s: the manifest is made again: %s", request.job_id, request.segment, error)
-            event = None
-        return event if isinstance(event, SegmentGenerated) else None
+            latents = self.objects.get_tensors(blob)["latents"]
+        except (BlobError, SafetensorError, KeyError) as error:
+            raise _state_missing(blob, str(error)) from error
+        found, said = (latents.shape, str(latents.dtype)), (blob.shape, blob.dtype)
+        if found != said:
+            raise _state_missing(blob, f"{blob.uri}: {found}, not {said}")
+        return latents
 
     def _engine(self, name: str) -> Engine:
         if name not in self._engines:
@@ -216,6 +232,10 @@ class Stages:
             if chunk is None:
                 return
             yield chunk
+
+
+def _state_missing(blob: Blob, reason: str) -> EngineError:
+    return EngineError(FailureKind.STATE_MISSING, f"latents of an earlier segment: {reason}", lost=(blob,))
 
 
 def _key(request: SegmentRequested, what: str) -> str:

@@ -23,7 +23,7 @@ from typing import Protocol, TypeAlias, cast
 import numpy as np
 from numpy.typing import NDArray
 
-from schemas.records import FailureKind, SegmentRequested
+from schemas.records import Blob, FailureKind, SegmentRequested
 
 Latents: TypeAlias = NDArray[np.generic]
 Frames: TypeAlias = NDArray[np.uint8]
@@ -32,11 +32,21 @@ Frames: TypeAlias = NDArray[np.uint8]
 class EngineError(Exception):
     """The segment did not come out. After `DEVICE_LOST` and `OUT_OF_MEMORY` the process is discarded, not reused."""
 
-    def __init__(self, kind: FailureKind, reason: str, *, retryable: bool = True) -> None:
+    def __init__(self, kind: FailureKind, reason: str, *, retryable: bool = True, lost: tuple[Blob, ...] = ()) -> None:
         super().__init__(f"{kind}: {reason}")
         self.kind = kind
         self.reason = reason
         self.retryable = retryable
+        self.lost = lost
+        """Latents of earlier segments that cannot be used."""
+
+
+class NoRoomError(EngineError):
+    """There is no memory for one more state. Nothing was made and the process is whole: it goes on. `others`: states that are alive."""
+
+    def __init__(self, reason: str, *, others: int) -> None:
+        super().__init__(FailureKind.OUT_OF_MEMORY, reason)
+        self.others = others
 
 
 class EngineState(Protocol):
@@ -77,7 +87,7 @@ class Engine(Protocol):
     def restore(self, request: SegmentRequested, latents: Sequence[Latents]) -> EngineState:
         """The state in which `request` starts. `latents` are those of `request.latent_ref`: whole segments, in order.
 
-        Raises: EngineError (`STATE_MISSING` if they do not fit the request).
+        Raises: EngineError (`STATE_MISSING` if they do not fit the request; NoRoomError until states are given up).
         """
         ...
 

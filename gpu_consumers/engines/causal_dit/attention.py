@@ -4,11 +4,12 @@ import logging
 from collections.abc import Callable
 from functools import cache
 from importlib import import_module
-from importlib.util import find_spec
 
 import torch
 import torch.nn.functional as nn_functional
 from torch import Tensor
+
+from gpu_consumers.engines.causal_dit.kernels import FLASH_3, MODULES, SDPA, choice, installed
 
 log = logging.getLogger(__name__)
 _HALF = (torch.float16, torch.bfloat16)
@@ -19,7 +20,7 @@ def attend(q: Tensor, k: Tensor, v: Tensor, mask: Tensor | None = None) -> Tenso
 
     `mask` [Lq, Lk] bool, True: visible. flash-attn takes half precision on CUDA without a mask; all else goes to SDPA.
     """
-    flash = flash_attention() if q.is_cuda and q.dtype in _HALF and mask is None else None
+    flash = flash_attention(q.device) if q.is_cuda and q.dtype in _HALF and mask is None else None
     if flash is not None:
         return flash(q, k, v)
     out = nn_functional.scaled_dot_product_attention(
@@ -29,20 +30,31 @@ def attend(q: Tensor, k: Tensor, v: Tensor, mask: Tensor | None = None) -> Tenso
 
 
 @cache
-def flash_attention() -> Callable[[Tensor, Tensor, Tensor], Tensor] | None:
-    """flash-attn 3, else 2, else None. Looked up and logged once."""
-    for module, name in (("flash_attn_interface", "flash-attn 3"), ("flash_attn", "flash-attn 2")):
-        if find_spec(module) is None:
-            continue
+def kernels(device: torch.device) -> str:
+    """Whose kernels attention in half precision has on this device: a name of kernels.py. Looked up and logged once."""
+    found = installed()
+    capability = torch.cuda.get_device_capability(device) if device.type == "cuda" else None
+    name = choice(capability, found)
+    while name != SDPA:
         try:
-            function = import_module(module).flash_attn_func
+            import_module(MODULES[name])
+            break
         except ImportError as error:
-            log.info("attention: %s is installed without its kernels (%s)", name, error)
-            continue
-        log.info("attention: %s", name)
-        return lambda q, k, v, f=function: _first(f(q, k, v))
-    log.info("attention: torch SDPA")
-    return None
+            log.warning("attention: %s does not load (%s)", name, error)
+            found.remove(name)
+            name = choice(capability, found)
+    log.info("attention: %s", name)
+    return name
+
+
+@cache
+def flash_attention(device: torch.device) -> Callable[[Tensor, Tensor, Tensor], Tensor] | None:
+    """flash-attn's function for this device; None: SDPA."""
+    name = kernels(device)
+    if name == SDPA:
+        return None
+    function = import_module(MODULES[name]).flash_attn_func
+    return function if name != FLASH_3 else lambda q, k, v: _first(function(q, k, v))
 
 
 def _first(out: Tensor | tuple[Tensor, ...]) -> Tensor:

@@ -3,38 +3,59 @@
 import os
 import time
 from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field, replace
+from functools import cache
 from pathlib import Path
 
 import numpy as np
 import torch
 from torch import Tensor
 
+from gpu_consumers.engines.causal_dit.attention import kernels
+from gpu_consumers.engines.causal_dit.card import Card, Place, card_of
 from gpu_consumers.engines.causal_dit.checkpoint import CheckpointError
 from gpu_consumers.engines.causal_dit.grid import blocks_for, frames_of
+from gpu_consumers.engines.causal_dit.ledger import predict
 from gpu_consumers.engines.causal_dit.memory import device_cache
-from gpu_consumers.engines.causal_dit.models import MODELS, Model, build
+from gpu_consumers.engines.causal_dit.models import MODELS, Model, ModelConfig, build
 from gpu_consumers.engines.causal_dit.sampler import Context
 from gpu_consumers.engines.causal_dit.take import Take
-from gpu_consumers.engines.causal_dit.text import EmbeddingCache
+from gpu_consumers.engines.causal_dit.text import Embedded, EmbeddingCache
+from gpu_consumers.engines.causal_dit.transformer import Transformer
+from gpu_consumers.engines.causal_options import CausalOptions, causal_options
+from gpu_consumers.engines.causal_running import Compile
 from gpu_consumers.engines.engine import EngineError, Frames, Latents
 from gpu_consumers.engines.shots import described
+from schemas.errors import BadInputError
 from schemas.records import FailureKind, PlannedShot, SegmentRequested
 
-_VERSION = "1"
+_VERSION = "2"
 _VAE = 8
 _SIDE = 16
 """Latent pixels are 8 wide, patches two of them."""
 _EMBEDDINGS = 64
 
+_predicted = cache(predict)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Loaded:
+    """A model, what it made of prompts, and its transformer as jobs want it compiled."""
+
+    model: Model
+    embeddings: EmbeddingCache
+    compiled: dict[Compile, Transformer] = field(default_factory=dict)
+
 
 class CausalDitEngine:
-    """One per process. The model is loaded at the first request and stays; another `config` replaces it."""
+    """One per process. A model is loaded when a job asks for it, and stays until another is loaded and no take is of it."""
 
     def __init__(self) -> None:
-        self._models = Path(os.environ.get("LONGTAKE_MODELS", "models"))
+        self._folder = Path(os.environ.get("LONGTAKE_MODELS", "models"))
         self._device = torch.device("cuda" if torch.cuda.is_available() else "cpu")
-        self._model: Model | None = None
-        self._embeddings: EmbeddingCache | None = None
+        self._side = torch.cuda.Stream() if self._device.type == "cuda" else None
+        self._card: Card | None = None
+        self._models: dict[str, Loaded] = {}
 
     @property
     def name(self) -> str:
@@ -44,59 +65,110 @@ class CausalDitEngine:
     @property
     def version(self) -> str:
         """Of the arithmetic, and what it runs on."""
-        return f"{_VERSION}-{self._device.type}-torch{torch.__version__.split('+')[0]}"
+        return f"{_VERSION}-{self._device.type}-torch{torch.__version__.split('+')[0]}-{kernels(self._device)}"
+
+    @property
+    def card(self) -> Card:
+        """What takes share. Raises: EngineError."""
+        if self._card is None:
+            self._card = card_of(self._device)
+        return self._card
 
     def restore(self, request: SegmentRequested, latents: Sequence[Latents]) -> "CausalDitState":
         """`latents` [T, 16, h, w] float16: those since the take's start, whole segments in order."""
-        model = self._loaded(request.engine_options.get("config", "self-forcing-1.3b"))
-        state = CausalDitState(self, model, request)
+        options = _options(request)
+        if options.config not in MODELS:
+            reason = f"no config {options.config!r}; there are {sorted(MODELS)}"
+            raise EngineError(FailureKind.ENGINE, reason, retryable=False)
+        if request.format.width % _SIDE or request.format.height % _SIDE:
+            raise EngineError(FailureKind.ENGINE, f"width and height must be multiples of {_SIDE}", retryable=False)
+        running = options.running
+        asked = replace(
+            MODELS[options.config], kept=running.kept, window=running.window or MODELS[options.config].window
+        )
+        place = self._admitted(asked, request)
+        loaded = self._loaded(options.config)
+        model = replace(loaded.model, config=asked, transformer=_transformer(loaded, running.compile))
+        state = CausalDitState(model, Prompts(model, loaded.embeddings, options, request), request, place, self._side)
         state.replay(request, [torch.from_numpy(np.asarray(part)) for part in latents])
         return state
 
     def close(self) -> None:
-        """Drop the model."""
-        self._model = self._embeddings = None
+        """Drop the models."""
+        self._models = {}
         if self._device.type == "cuda":
             torch.cuda.empty_cache()
 
-    def context(self, model: Model, shot: PlannedShot, negative: tuple[str, ...]) -> Context:
-        """Cross-attention's keys and values of a shot's prompt, and of the negative one where the schedule is guided."""
-        assert self._embeddings is not None  # noqa: S101 (loaded with the model)
-        texts = [described(shot.instruction)]
-        if model.config.schedule.guidance > 1:
-            texts.append(", ".join(negative))
-        embedded = torch.stack([self._embeddings.get(text).tensor for text in texts])
-        with torch.no_grad():
-            return model.transformer.context(embedded.to(model.device, model.dtype))
+    def _admitted(self, config: ModelConfig, request: SegmentRequested) -> Place | None:
+        """Room for a take by the ledger's numbers. None: nobody counts. Raises: NoRoomError."""
+        if self.card.budget_bytes is None:
+            return None
+        dtype = torch.bfloat16 if self._device.type == "cuda" else torch.float32
+        ledger = _predicted(config, request.format.width, request.format.height, dtype)
+        return self.card.admit(config.name, ledger)
 
-    def _loaded(self, name: str) -> Model:
-        if name not in MODELS:
-            raise EngineError(FailureKind.ENGINE, f"no config {name!r}; there are {sorted(MODELS)}", retryable=False)
-        if self._model is None or self._model.config.name != name:
-            self.close()
+    def _loaded(self, name: str) -> Loaded:
+        if name not in self._models:
+            self._models = {held: model for held, model in self._models.items() if held in self.card.models}
             try:
-                self._model = build(MODELS[name], self._models, self._device)
+                model = build(MODELS[name], self._folder, self._device)
             except CheckpointError as error:
                 raise EngineError(FailureKind.ENGINE, str(error), retryable=False) from error
-            self._embeddings = EmbeddingCache(self._model.text, capacity=_EMBEDDINGS, clock=time.monotonic)
-        return self._model
+            embeddings = EmbeddingCache(model.text, capacity=_EMBEDDINGS, clock=time.monotonic)
+            self._models[name] = Loaded(model=model, embeddings=embeddings)
+        return self._models[name]
+
+
+class Prompts:
+    """What a job's shots become: cross-attention's keys and values. `borrowed`: shots that follow the embedding of another text."""
+
+    def __init__(self, model: Model, cache: EmbeddingCache, options: CausalOptions, request: SegmentRequested) -> None:
+        self._model, self._cache = model, cache
+        self._similarity = options.running.similarity
+        self._negative = ", ".join(request.negative)
+        self.borrowed: dict[int, str] = {}
+
+    def context(self, shot: PlannedShot) -> Context:
+        """Of a shot's prompt, and of the negative one where the schedule is guided."""
+        positive = self._embedded(described(shot.instruction))
+        if positive.prompt != described(shot.instruction):
+            self.borrowed[shot.shot] = positive.prompt
+        tensors = [positive.tensor]
+        if self._model.config.schedule.guidance > 1:
+            tensors.append(self._cache.get(self._negative).tensor)
+        with torch.no_grad():
+            return self._model.transformer.context(torch.stack(tensors).to(self._model.device, self._model.dtype))
+
+    def _embedded(self, text: str) -> Embedded:
+        return self._cache.get(text) if self._similarity is None else self._cache.get_near(text, self._similarity)
 
 
 class CausalDitState:
     """One job's take. A segment is a whole number of blocks, but for the take's last: its surplus frames are dropped."""
 
-    def __init__(self, engine: CausalDitEngine, model: Model, request: SegmentRequested) -> None:
-        if request.format.width % _SIDE or request.format.height % _SIDE:
-            raise EngineError(FailureKind.ENGINE, f"width and height must be multiples of {_SIDE}", retryable=False)
+    def __init__(
+        self,
+        model: Model,
+        prompts: Prompts,
+        request: SegmentRequested,
+        place: Place | None,
+        side: "torch.cuda.Stream | None",
+    ) -> None:
         size = (request.format.height // _VAE, request.format.width // _VAE)
         grid = (size[0] // 2, size[1] // 2)
         batch = 2 if model.config.schedule.guidance > 1 else 1
         like = torch.zeros(batch, dtype=model.dtype, device=model.device)
-        self._engine, self._model = engine, model
-        self._take = Take(model, device_cache(model.config.dit, model.config.window, grid, like), size, request.seed)
+        cache = device_cache(model.config.dit, model.config.window, grid, like, kept=model.config.kept)
+        self._model, self._prompts, self._place = model, prompts, place
+        self._take = Take(model, cache, size, request.seed, side)
         self._shot: PlannedShot | None = None
         self._start = request.start_frame
         self._decoded = 0
+
+    @property
+    def notes(self) -> dict[str, str]:
+        """For the segment's event: whose embedding a shot follows, where it is not its own."""
+        return {f"embedding of shot {shot}": text for shot, text in self._prompts.borrowed.items()}
 
     def replay(self, request: SegmentRequested, parts: Sequence[Tensor]) -> None:
         """Bring the take to where the request starts. Raises: EngineError (`STATE_MISSING`) if the latents do not fit."""
@@ -107,7 +179,7 @@ class CausalDitState:
             raise EngineError(FailureKind.STATE_MISSING, f"{count} latents do not lead to frame {request.start_frame}")
         self._start = request.start_frame - frames_of(count)
         for index in range(count // block):
-            part = latents[:, :, index * block : (index + 1) * block]
+            part = latents[:, :, index * block : (index + 1) * block].clone()
             if self._start + self._take.frames < request.shots[0].start_frame:
                 self._take.remember(part)
                 continue
@@ -118,7 +190,7 @@ class CausalDitState:
     def denoise(self, request: SegmentRequested) -> Iterator[Latents]:
         """Blocks of latents [3, 16, h, w] float16, and an empty one after every pass. Raises: EngineError."""
         self._decoded = 0
-        first, window = len(self._take.blocks), self._model.config.window
+        first, window = self._take.blocks, self._model.config.window
         if self._start + self._take.frames != request.start_frame:
             raise EngineError(FailureKind.STATE_MISSING, f"the take is at frame {self._start + self._take.frames}")
         end = request.start_frame + request.frames - self._start
@@ -127,14 +199,14 @@ class CausalDitState:
             shot = self._shot.shot if self._shot else 0
             for x in self._take.next_block(shot, request.variation):
                 if not bool(x.isfinite().all()):
-                    raise EngineError(FailureKind.NAN, f"latents of block {len(self._take.blocks)} are not finite")
+                    raise EngineError(FailureKind.NAN, f"latents of block {self._take.blocks} are not finite")
                 yield np.empty((0, *x.shape[1:2], *x.shape[3:]), np.float16)
-            yield self._take.blocks[-1][0].transpose(0, 1).cpu().numpy()
+            yield self._take.last[0].transpose(0, 1).numpy()
 
     def decode(self, request: SegmentRequested, latents: Latents) -> Frames:
         """The frames of a block, without what lies behind the segment's end."""
         block = torch.from_numpy(np.asarray(latents)).transpose(0, 1)[None]
-        frames = self._take.decode(block)[: request.frames - self._decoded].cpu().numpy()
+        frames = self._take.decode(block)[: request.frames - self._decoded].numpy()
         self._decoded += len(frames)
         return frames
 
@@ -144,4 +216,21 @@ class CausalDitState:
         shot = [s for s in request.shots if s.start_frame <= frame][-1]
         if self._shot is None or self._shot.shot != shot.shot:
             self._shot = shot
-            self._take.prompt(self._engine.context(self._model, shot, request.negative))
+            self._take.prompt(self._prompts.context(shot))
+
+
+def _options(request: SegmentRequested) -> CausalOptions:
+    try:
+        return causal_options(request.engine_options)
+    except BadInputError as error:
+        raise EngineError(FailureKind.ENGINE, str(error), retryable=False) from error
+
+
+def _transformer(loaded: Loaded, how: Compile) -> Transformer:
+    if how is Compile.OFF:
+        return loaded.model.transformer
+    if how not in loaded.compiled:
+        from gpu_consumers.engines.causal_dit.compiling import compiled  # torch's compiler takes seconds to import
+
+        loaded.compiled[how] = compiled(loaded.model.transformer, how)
+    return loaded.compiled[how]

@@ -1,6 +1,8 @@
 """One unbroken take: the state that is carried from segment to segment, and how it is found again from its latents."""
 
+from collections import deque
 from collections.abc import Iterator
+from contextlib import AbstractContextManager, nullcontext
 
 import torch
 from torch import Tensor
@@ -9,67 +11,88 @@ from gpu_consumers.engines.causal_dit.decode import DecodeStream, to_frames
 from gpu_consumers.engines.causal_dit.grid import frames_of
 from gpu_consumers.engines.causal_dit.memory import KvCache
 from gpu_consumers.engines.causal_dit.models import Model
-from gpu_consumers.engines.causal_dit.sampler import STORED, Context, denoise, generator, recache, take_in
+from gpu_consumers.engines.causal_dit.sampler import STORED, denoise, generator, recache, take_in
+from gpu_consumers.engines.causal_dit.transformer import Context
 
 DECODER_REACH = 40
 """Latents after which a decoder has forgotten its past: enough to warm one up to the last bit (37 by its convolutions)."""
 
 
 class Take:
-    """Clean latents so far, the cache that attends to them, and the decoder's memory.
+    """The cache that attends to what was made, the decoder's memory, and those clean latents that either may need again.
 
-    `prompt` is called before the first block and wherever the prompt changes.
+    Its size does not grow with its length; latents lie in host memory. `prompt` is called before the first block and wherever
+    the prompt changes.
     """
 
-    def __init__(self, model: Model, cache: KvCache, size: tuple[int, int], seed: int) -> None:
-        """`size`: height and width of a latent."""
-        self._model, self._cache, self._size, self._seed = model, cache, size, seed
-        self._context: Context = []
+    def __init__(
+        self, model: Model, cache: KvCache, size: tuple[int, int], seed: int, side: "torch.cuda.Stream | None" = None
+    ) -> None:
+        """`size`: height and width of a latent. `side`: the stream to decode on while the next block is denoised."""
+        self._model, self._cache, self._size, self._seed, self._side = model, cache, size, seed, side
+        self._context = Context(layers=[])
         self._decoder = DecodeStream(model.vae)
-        self.blocks: list[Tensor] = []
+        window = model.config.window
+        self._sink: list[Tensor] = []
+        self._recent: deque[Tensor] = deque(maxlen=max(window.latents, DECODER_REACH) // window.block + 1)
+        self.blocks = 0
 
     @property
     def frames(self) -> int:
         """Frames from the take's start to the end of the last block."""
-        return frames_of(len(self.blocks) * self._model.config.window.block)
+        return frames_of(self.blocks * self._model.config.window.block)
+
+    @property
+    def last(self) -> Tensor:
+        """The clean latents of the last block, [1, 16, block, h, w] float16 in host memory."""
+        return self._recent[-1]
 
     def prompt(self, context: Context) -> None:
         """From here on the take follows this prompt: the window's keys are computed again under it."""
         self._context = context
         window, block = self._model.config.window, self._model.config.window.block
-        sink, ring = window.sink // block, (window.latents - window.sink) // block
-        held = self.blocks if len(self.blocks) <= sink + ring else [*self.blocks[:sink], *self.blocks[-ring:]]
+        ring = (window.latents - window.sink) // block
+        sink = self._sink[: max(0, self.blocks - ring)]
+        held = [*sink, *list(self._recent)[-ring:]]
         recache(self._model.transformer, self._cache, context, map(self._used, held))
 
     def next_block(self, shot: int, variation: int) -> Iterator[Tensor]:
         """Denoise one block; yields the state after every pass, at last the clean latents [1, 16, block, h, w]."""
         self._cache.begin(self._cache.latents)
-        noise = self._noise(generator(self._seed, shot, len(self.blocks), variation))
+        noise = self._noise(generator(self._seed, shot, self.blocks, variation))
         model = self._model
         x = next(noise)
         for x in denoise(model.transformer, self._cache, self._context, model.config.schedule, noise):
             yield x
-        self.blocks.append(x.to(STORED))
+        self.remember(x.to(STORED))
 
     def replay(self, block: Tensor) -> None:
         """Take in a block that was made before: the same state to the last bit."""
         take_in(self._model.transformer, self._cache, self._context, self._used(block))
-        self.blocks.append(block)
+        self.remember(block)
 
     def remember(self, block: Tensor) -> None:
-        """Note a block from before the prompt in hand: the prompt's start computes the window's keys anyway."""
-        self.blocks.append(block)
+        """Note a block. Where it is from before the prompt in hand, the prompt's start computes the window's keys anyway."""
+        block = block.cpu()
+        if self.blocks < self._model.config.window.sink // self._model.config.window.block:
+            self._sink.append(block)
+        self._recent.append(block)
+        self.blocks += 1
 
     def warm_decoder(self) -> None:
         """Bring the decoder to the end of the replayed blocks, without keeping their frames."""
         reach = -(-DECODER_REACH // self._model.config.window.block)
-        for block in self.blocks[-reach:]:
+        for block in list(self._recent)[-reach:]:
             self.decode(block)
 
     @torch.no_grad()
     def decode(self, latents: Tensor) -> Tensor:
-        """[T, H, W, 3] uint8 of the next block."""
-        return to_frames(self._decoder.decode(self._used(latents)))
+        """[T, H, W, 3] uint8 of the next block, in host memory."""
+        with self._beside():
+            return to_frames(self._decoder.decode(self._used(latents))).cpu()
+
+    def _beside(self) -> AbstractContextManager[object]:
+        return torch.cuda.stream(self._side) if self._side else nullcontext()
 
     def _used(self, stored: Tensor) -> Tensor:
         return stored.to(self._model.device, self._model.dtype)
