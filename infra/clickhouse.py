@@ -7,12 +7,13 @@ import logging
 import re
 from collections.abc import Sequence
 from pathlib import Path
-from urllib.parse import unquote, urlsplit
+from urllib.parse import SplitResult, unquote, urlsplit
 
 import clickhouse_connect
 import xxhash
 from clickhouse_connect.driver.client import Client
 
+from infra.clickhouse_users import READER
 from infra.settings import Settings
 
 log = logging.getLogger(__name__)
@@ -26,6 +27,22 @@ def connect(settings: Settings) -> Client:
     Raises: OperationalError if ClickHouse cannot be reached, DatabaseError if it refuses.
     """
     return _client(settings, database_of(settings))
+
+
+def connect_reader(settings: Settings) -> Client:
+    """A client for other people's queries: as `longtake_reader` if its password is known, else as the user of the address.
+
+    Raises: like `connect`.
+    """
+    if not settings.clickhouse_reader_password.get_secret_value():
+        return connect(settings)
+    address = urlsplit(settings.clickhouse)
+    as_reader = address._replace(netloc=f"{READER}@{address.netloc.rpartition('@')[2]}").geturl()
+    return connect(
+        settings.model_copy(
+            update={"clickhouse": as_reader, "clickhouse_password": settings.clickhouse_reader_password}
+        )
+    )
 
 
 def database_of(settings: Settings) -> str:
@@ -103,6 +120,7 @@ COMMENT 'Files of schemas/clickhouse that were applied'
 
 def _client(settings: Settings, database: str | None) -> Client:
     address = urlsplit(settings.clickhouse)
+    _check_user(address, settings)
     return clickhouse_connect.get_client(
         interface=address.scheme,
         host=address.hostname,
@@ -114,3 +132,11 @@ def _client(settings: Settings, database: str | None) -> Client:
         connect_timeout=5,
         send_receive_timeout=60,
     )
+
+
+def _check_user(address: SplitResult, settings: Settings) -> None:
+    """A user without a password may exist on this machine only."""
+    if address.hostname in {"localhost", "127.0.0.1", "::1"}:
+        return
+    if not settings.clickhouse_password.get_secret_value():
+        raise ValueError(f"no password for ClickHouse on {address.hostname}: set LONGTAKE_CLICKHOUSE_PASSWORD")

@@ -7,6 +7,7 @@ from typing import Any
 from confluent_kafka import Consumer, KafkaError, Producer
 from confluent_kafka.admin import AdminClient
 
+from infra.bus.access import client_access
 from infra.settings import Settings
 
 MAX_RECORD_BYTES = 4 << 20
@@ -86,6 +87,7 @@ def _connecting(settings: Settings, client: str) -> Config:
     if not settings.kafka:
         raise ValueError("settings.kafka is empty: no broker to connect to")
     return {
+        **client_access(settings),
         "bootstrap.servers": settings.kafka,
         "client.id": client,
         "error_cb": _log_error,

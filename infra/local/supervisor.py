@@ -18,7 +18,8 @@ from clickhouse_connect.driver.exceptions import DatabaseError
 from infra.bus.errors import TopicsError
 from infra.bus.topics import create_topics
 from infra.clickhouse import migrate
-from infra.local.clickhouse import LocalClickHouse
+from infra.clickhouse_users import READER
+from infra.local.clickhouse import DATABASE, LocalClickHouse
 from infra.local.guardian import Guardian
 from infra.local.kafka import LocalKafka
 from infra.local.packages import PackageError, kafka_jars, libchdb
@@ -30,7 +31,6 @@ from infra.settings import Settings
 
 ROLES = ("director", "generate", "stitch", "assemble", "check-pieces", "check-videos", "insights")
 WORKERS: Mapping[str, int] = dict.fromkeys(ROLES, 1)
-DATABASE = "longtake"
 
 ALREADY_RUNNING = 3
 """Exit code of the supervisor of a stack that runs already."""
@@ -99,6 +99,7 @@ class Stack:
         if clickhouse:
             clickhouse.ready()
             found |= {"clickhouse": clickhouse.url(DATABASE), "clickhouse_password": clickhouse.password}
+            found["clickhouse_reader_password"] = clickhouse.password_of(READER)
         self._settings = self._settings.model_copy(update=found)
         create_topics(self._settings)
         migrate(self._settings)
@@ -138,6 +139,7 @@ class Stack:
             kafka=self._settings.kafka,
             clickhouse=self._settings.clickhouse,
             clickhouse_password=self._settings.clickhouse_password.get_secret_value(),
+            clickhouse_reader_password=self._settings.clickhouse_reader_password.get_secret_value(),
             objects=self._settings.objects,
             processes=tuple(process.status() for process in (*self._services, *self._workers)),
         )

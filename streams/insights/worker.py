@@ -11,6 +11,10 @@ import os
 import signal
 import threading
 
+import faust
+from faust.types.auth import CredentialsT
+
+from infra.bus.access import MECHANISM, tls_context
 from infra.settings import Settings
 from streams.insights.driver import App
 from streams.insights.facts import SOURCES
@@ -40,6 +44,7 @@ def new_app(settings: Settings, generation: int) -> App:
     return App(
         group_of(generation),
         broker=[f"kafka://{server}" for server in settings.kafka.split(",")],
+        broker_credentials=_credentials(settings),
         processing_guarantee="at_least_once",
         broker_session_timeout=settings.session_timeout_ms / 1000,
         broker_commit_interval=0.5,
@@ -52,6 +57,16 @@ def new_app(settings: Settings, generation: int) -> App:
         web_enabled=False,
         store="memory://",
     )
+
+
+def _credentials(settings: Settings) -> CredentialsT | None:
+    context = tls_context(settings)
+    if settings.kafka_user:
+        password = settings.kafka_password.get_secret_value()
+        return faust.SASLCredentials(
+            username=settings.kafka_user, password=password, ssl_context=context, mechanism=MECHANISM
+        )
+    return faust.SSLCredentials(context) if context else None
 
 
 async def _serve(settings: Settings, generations: Generations, generation: int) -> None:
