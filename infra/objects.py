@@ -4,6 +4,7 @@ Blobs are written under attempt-unique keys and never changed; a reader checks t
 """
 
 import hashlib
+import logging
 import re
 from collections.abc import Mapping
 from pathlib import Path
@@ -22,6 +23,9 @@ SAFETENSORS = "application/x-safetensors"
 Tensors = Mapping[str, NDArray[np.generic]]
 _KEY = re.compile(r"[A-Za-z0-9][A-Za-z0-9._=-]*(/[A-Za-z0-9][A-Za-z0-9._=-]*)*")
 _CHUNK = 8 << 20
+_SEAL_BYTES = 16
+
+log = logging.getLogger(__name__)
 
 
 class BlobError(Exception):
@@ -94,16 +98,28 @@ class Objects:
             raise BlobError(f"{blob.uri}: digest is {found}, not {blob.digest}")
         return path
 
+    def holds(self, blob: Blob) -> bool:
+        """Whether the object is there and as long as it is said to be. Its bytes are not read. Raises: BlobError."""
+        try:
+            return obstore.head(self._store, self.key_of(blob))["size"] == blob.size_bytes
+        except FileNotFoundError:
+            return False
+
     def put_manifest(self, request_hash: str, event: bytes) -> None:
         """Remember the encoded event that answers a request: done work is announced again, never done twice."""
-        obstore.put(self._store, f"manifests/{_checked(request_hash)}", event)
+        obstore.put(self._store, f"manifests/{_checked(request_hash)}", xxhash.xxh3_128_digest(event) + event)
 
     def get_manifest(self, request_hash: str) -> bytes | None:
-        """The event that answered this request before, or None."""
+        """The event that answered this request before. None: there is none, or it is damaged and the work is done again."""
         try:
-            return obstore.get(self._store, f"manifests/{_checked(request_hash)}").bytes().to_bytes()
+            sealed = obstore.get(self._store, f"manifests/{_checked(request_hash)}").bytes().to_bytes()
         except FileNotFoundError:
             return None
+        seal, event = sealed[:_SEAL_BYTES], sealed[_SEAL_BYTES:]
+        if seal == xxhash.xxh3_128_digest(event):
+            return event
+        log.warning("the manifest of %s is damaged and passed over", request_hash)
+        return None
 
     def key_of(self, blob: Blob) -> str:
         """The blob's key. Raises: BlobError if its URI is outside this store."""

@@ -3,6 +3,7 @@
 import logging
 import tempfile
 import time
+from collections import Counter
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
@@ -12,17 +13,23 @@ import av
 from av.video.stream import VideoStream
 
 from infra.bus.clients import Member
+from infra.bus.ended import EndedJobs, following, unless_ended
 from infra.bus.process import stop_on_signals
 from infra.bus.requests import remembered
 from infra.bus.work import ThreadWork
 from infra.bus.worker import run_worker
 from infra.objects import BlobError, Objects, job_key
+from infra.scratch import scratch_of
 from infra.settings import Settings
 from schemas.errors import BadInputError
-from schemas.records import AssemblyRequested, PieceRef, Track, VideoAssembled
-from streams.mp4 import MP4, Clock, CodedVideo, CodedVideoError, clock_of, content_key, examine
+from schemas.records import AssemblyFailed, AssemblyRequested, PieceRef, Track, VideoAssembled
+from streams.mp4 import MP4, Clock, CodedVideo, CodedVideoError, clock_of, examine, try_key
 
 log = logging.getLogger(__name__)
+
+
+class PieceFaultError(Exception):
+    """A piece is lost, damaged or not what it is said to be: it has to be stitched again."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -38,9 +45,11 @@ def run(settings: Settings, slot: int) -> None:
     """Serve the topic until SIGTERM or SIGINT. Raises: BusError: start the process again."""
     member = Member(role="assemble", topics=(AssemblyRequested.topic,), slot=slot)
     objects = Objects(settings.objects)
-    assemble = Assemble(objects, settings.state / "scratch", member.name, lambda: time.time_ns() // 1000)
-    work = ThreadWork(remembered(objects, AssemblyRequested, assemble), settings.slots)
-    run_worker(settings, member, work, stop_on_signals())
+    assemble = Assemble(objects, scratch_of(settings, member.name), member.name, lambda: time.time_ns() // 1000)
+    ended = EndedJobs()
+    work = ThreadWork(unless_ended(ended, remembered(objects, AssemblyRequested, assemble)), settings.slots)
+    with following(settings, ended.add):
+        run_worker(settings, member, work, stop_on_signals())
 
 
 class Assemble:
@@ -56,8 +65,8 @@ class Assemble:
         self._now_us = now_us
         scratch.mkdir(parents=True, exist_ok=True)
 
-    def __call__(self, request: AssemblyRequested) -> VideoAssembled:
-        """The video. Raises: BadInputError if the pieces do not make it up: another try would find the same."""
+    def __call__(self, request: AssemblyRequested) -> VideoAssembled | AssemblyFailed:
+        """The video, or which pieces are at fault. Raises: BadInputError if the request makes no sense."""
         try:
             job_key(request.job_id, "videos", "0")
         except ValueError as error:
@@ -65,13 +74,16 @@ class Assemble:
         with tempfile.TemporaryDirectory(dir=self._scratch, prefix="assemble-") as folder:
             return self._assembled(request, Path(folder))
 
-    def _assembled(self, request: AssemblyRequested, folder: Path) -> VideoAssembled:
+    def _assembled(self, request: AssemblyRequested, folder: Path) -> VideoAssembled | AssemblyFailed:
         started_us = self._now_us()
         clock = clock_of(request.format)
-        parts = self._parts(request, clock, folder)
+        _check_timeline(request)
+        parts, faults = self._parts(request, clock, folder)
+        if faults:
+            return self._failed(request, faults)
         video = folder / "video.mp4"
         join(parts, clock, video)
-        key = content_key(request.job_id, "videos", str(request.attempt), video)
+        key = try_key(request.job_id, "videos", str(request.attempt))
         duration_us = round(request.frames * clock.step * clock.tick_s * 1_000_000)
         log.info("%s assembled: %s frames of %s pieces", request.job_id, request.frames, len(parts))
         return VideoAssembled(
@@ -90,40 +102,57 @@ class Assemble:
             worker=self._worker,
         )
 
-    def _parts(self, request: AssemblyRequested, clock: Clock, folder: Path) -> list[Part]:
-        parts: list[Part] = []
-        start_frame = 0
-        for index, piece in enumerate(request.pieces):
-            parts.append(self._part(piece, f"pieces[{index}]", start_frame, clock, folder))
-            start_frame += piece.frames
-            if parts[index].coded.config != parts[0].coded.config:
-                raise BadInputError(
-                    field=f"pieces[{index}].decoder_config",
-                    rule="decoder_config",
-                    message=f"piece {piece.piece} would not play behind piece {request.pieces[0].piece}: encode it again",
-                )
-        if start_frame != request.frames or not parts:
-            raise BadInputError(field="frames", rule="frames", message=f"pieces have {start_frame} of {request.frames}")
-        return parts
+    def _failed(self, request: AssemblyRequested, faults: dict[int, str]) -> AssemblyFailed:
+        reason = "; ".join(faults.values())
+        log.warning("%s not assembled: %s", request.job_id, reason)
+        return AssemblyFailed(
+            job_id=request.job_id,
+            attempt=request.attempt,
+            request_hash=request.request_hash,
+            pieces=tuple(faults),
+            reason=reason,
+            failed_us=self._now_us(),
+            worker=self._worker,
+        )
 
-    def _part(self, piece: PieceRef, field: str, start_frame: int, clock: Clock, folder: Path) -> Part:
+    def _parts(self, request: AssemblyRequested, clock: Clock, folder: Path) -> tuple[list[Part], dict[int, str]]:
+        """The pieces in order, and what is wrong with those that are missing there, by number."""
+        parts: dict[int, Part] = {}
+        faults: dict[int, str] = {}
+        for piece in request.pieces:
+            try:
+                parts[piece.piece] = self._part(piece, clock, folder)
+            except PieceFaultError as error:
+                faults[piece.piece] = f"piece {piece.piece}: {error}"
+        if parts:
+            usual, _ = Counter(part.coded.config for part in parts.values()).most_common(1)[0]
+            odd = (number for number, part in parts.items() if part.coded.config != usual)
+            faults |= {number: f"piece {number}: would not play between the others" for number in odd}
+        return list(parts.values()), faults
+
+    def _part(self, piece: PieceRef, clock: Clock, folder: Path) -> Part:
         try:
             path = self._objects.get_file(piece.video, folder)
             coded = examine(path, clock)
-        except BlobError as error:
-            raise BadInputError(field=f"{field}.video", rule="blob", message=str(error)) from error
-        except CodedVideoError as error:
-            raise BadInputError(field=f"{field}.video", rule="piece", message=f"piece {piece.piece} {error}") from error
-        if piece.start_frame != start_frame:
-            message = f"piece {piece.piece} starts at {piece.start_frame}, not {start_frame}"
-            raise BadInputError(field=f"{field}.start_frame", rule="timeline", message=message)
+        except (BlobError, CodedVideoError) as error:
+            raise PieceFaultError(str(error)) from error
         if coded.frames != piece.frames:
-            message = f"piece {piece.piece} has {coded.frames} frames, not {piece.frames}"
-            raise BadInputError(field=f"{field}.frames", rule="frames", message=message)
+            raise PieceFaultError(f"{coded.frames} frames, not {piece.frames}")
         if coded.config_digest != piece.decoder_config:
-            message = f"piece {piece.piece} has {coded.config_digest}, not {piece.decoder_config}"
-            raise BadInputError(field=f"{field}.decoder_config", rule="decoder_config", message=message)
-        return Part(path=path, start_frame=start_frame, coded=coded)
+            raise PieceFaultError(f"decoder configuration {coded.config_digest}, not {piece.decoder_config}")
+        return Part(path=path, start_frame=piece.start_frame, coded=coded)
+
+
+def _check_timeline(request: AssemblyRequested) -> None:
+    """Raises: BadInputError unless the pieces tile the video."""
+    end = 0
+    for index, piece in enumerate(request.pieces):
+        if piece.start_frame != end:
+            message = f"piece {piece.piece} starts at {piece.start_frame}, not {end}"
+            raise BadInputError(field=f"pieces[{index}].start_frame", rule="timeline", message=message)
+        end += piece.frames
+    if end != request.frames or not request.pieces:
+        raise BadInputError(field="frames", rule="frames", message=f"pieces have {end} of {request.frames}")
 
 
 def join(parts: Sequence[Part], clock: Clock, path: Path) -> None:

@@ -1,13 +1,13 @@
-"""longtake.pieces.v1, longtake.videos.v1 -> the next piece, a segment once more, or longtake.assemblies.requested.v1."""
+"""longtake.pieces.v1, longtake.videos.v1 -> the next piece, a segment or piece once more, or longtake.assemblies.requested.v1."""
 
 from dataclasses import replace
 
-from schemas.records import JobState, PieceStitched, SeamRejected, Stage, VideoAssembled
+from schemas.records import AssemblyFailed, JobState, PieceStitched, SeamRejected, Stage, VideoAssembled
 from schemas.topics import Event
 from streams.finishing import finished
-from streams.jobs import Rules, Step, failed, frontier, piece_current, varied, wanted, with_piece, with_segment
+from streams.jobs import Rules, Step, failed, frontier, piece_current, present, varied, wanted, with_piece, with_segment
 from streams.requests import ask_assembly, ask_piece, ask_segment
-from streams.rework import regenerated
+from streams.rework import pieces_lost, regenerated, segment_lost
 
 
 def piece_stitched(job: JobState, event: PieceStitched, now_us: int) -> Step | None:
@@ -38,10 +38,14 @@ def piece_stitched(job: JobState, event: PieceStitched, now_us: int) -> Step | N
 
 
 def seam_rejected(job: JobState, event: SeamRejected, now_us: int, rules: Rules) -> Step | None:
-    """Its segment is generated again with another variation, a few times."""
+    """Its segment is generated again with another variation, a few times. If frames are lost, those that are."""
     index = event.piece
     if not _awaited(job, index, event.attempt):
         return None
+    if event.lost:
+        lost = {blob.uri for blob in event.lost}
+        sides = (i for i in (index - 1, index) if i >= 0 and present(job.segments[i].frames).uri in lost)
+        return segment_lost(job, next(sides, index), event.reason, now_us, rules)
     failures = job.segments[index].failures + 1
     job = with_segment(varied(job, index), index, failures=failures)
     if failures >= rules.segment_attempts:
@@ -66,6 +70,17 @@ def video_assembled(job: JobState, event: VideoAssembled, now_us: int) -> Step |
     assembly = replace(job.assembly, video=event.video, tracks=event.tracks, duration_us=event.duration_us)
     job = replace(job, stage=Stage.CHECKING, assembly=assembly)
     return finished(job, now_us) if assembly.checked else (job, ())
+
+
+def assembly_failed(job: JobState, event: AssemblyFailed, now_us: int, rules: Rules) -> Step | None:
+    """The pieces at fault are stitched again."""
+    waiting = job.stage in (Stage.ASSEMBLING, Stage.CHECKING)
+    if not waiting or event.attempt != job.assembly.attempt:
+        return None
+    pieces = sorted({index for index in event.pieces if 0 <= index < len(job.pieces)})
+    if not pieces:
+        return failed(job, f"assembly: {event.reason}")
+    return pieces_lost(job, pieces, event.reason, now_us, rules)
 
 
 def _awaited(job: JobState, index: int, attempt: int) -> bool:

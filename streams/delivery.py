@@ -11,15 +11,17 @@ from streams.assembly import assembled_when_checked
 from streams.finishing import finished
 from streams.jobs import Rules, Step, failed, piece_current, plan_of, reopened, varied, with_piece
 from streams.requests import ask_assembly
-from streams.rework import reencoded, regenerated
+from streams.rework import pieces_lost, reencoded, regenerated
 
+LOST_GATE = "blob"
+"""Of a finding about a file that is gone or damaged in the store."""
 _MAX_WARNINGS = 3
 _MAX_DETAIL_CHARS = 100
 """Of each piece and of the video: rows are small. ClickHouse has all of it."""
 
 
 def piece_checked(job: JobState, event: PieceChecked, now_us: int, rules: Rules) -> Step | None:
-    """Pass, encode again, generate again, or give up."""
+    """Pass, encode again, generate again, stitch again what the store has lost, or give up."""
     index = event.piece
     if not piece_current(job, index, event.attempt) or job.pieces[index].checked:
         return None
@@ -27,6 +29,8 @@ def piece_checked(job: JobState, event: PieceChecked, now_us: int, rules: Rules)
         case Verdict.PASS:
             job = with_piece(job, index, checked=True, scores=event.scores, warnings=_kept(event.findings))
             return assembled_when_checked(job, now_us)
+        case Verdict.QUARANTINE if lost := _lost(event.findings):
+            return pieces_lost(job, [index], lost.detail, now_us, rules)
         case Verdict.REENCODE if job.pieces[index].reencodes < rules.reencodes:
             return reencoded(job, index, now_us)
         case Verdict.REGENERATE if job.reworks < rules.reworks:
@@ -55,6 +59,11 @@ def video_checked(job: JobState, event: VideoChecked, now_us: int, rules: Rules)
     if event.verdict is Verdict.REGENERATE:
         return regenerated(varied(job, index), index, now_us)
     return reencoded(job, index, now_us)
+
+
+def _lost(findings: tuple[Finding, ...]) -> Finding | None:
+    """Nothing was measured: the store had no such file, or not its bytes."""
+    return next((finding for finding in findings if finding.gate == LOST_GATE), None)
 
 
 def _piece_at(job: JobState, frame: int) -> int:

@@ -3,6 +3,7 @@
 The clock: frame n is at `n * step` ticks of 1 / timescale s, exactly n * fps_den / fps_num seconds.
 """
 
+import uuid
 from dataclasses import dataclass
 from fractions import Fraction
 from pathlib import Path
@@ -11,7 +12,7 @@ import av
 import xxhash
 from av.error import FFmpegError
 
-from infra.objects import file_digest, job_key
+from infra.objects import job_key
 from schemas.records import VideoFormat
 
 MP4 = "video/mp4"
@@ -60,12 +61,11 @@ def clock_of(size: VideoFormat) -> Clock:
     return Clock(timescale=size.fps_num * scale, step=size.fps_den * scale)
 
 
-def content_key(job_id: str, kind: str, name: str, path: Path) -> str:
-    """The object key of a job's file: with its content in the name, so that of two workers that do the same request at once
-    neither overwrites what the other has announced.
+def try_key(job_id: str, kind: str, name: str) -> str:
+    """A new object key for a job's file. Two tries of one request never share a key: neither overwrites what the other has
+    announced, and a sweep can tell by its age whether an object may still be announced.
     """
-    digest = file_digest(path, "xxh3").partition(":")[2]
-    return job_key(job_id, kind, f"{name}-{digest[:12]}.mp4")
+    return job_key(job_id, kind, f"{name}-{uuid.uuid4().hex[:8]}.mp4")
 
 
 def examine(path: Path, clock: Clock) -> CodedVideo:

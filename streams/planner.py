@@ -3,8 +3,9 @@
 from dataclasses import replace
 
 from schemas.records import FailureKind, JobState, SegmentFailed, SegmentGenerated, Stage
-from streams.jobs import Rules, Step, failed, frontier, predecessor_stitched, varied, wanted, with_segment
-from streams.requests import ask_piece, ask_segment
+from streams.jobs import Rules, Step, failed, frontier, predecessor_stitched, present, varied, wanted, with_segment
+from streams.requests import ask_piece, ask_segment, oldest_reference
+from streams.rework import segment_lost
 
 _BAD_PICTURE = frozenset({FailureKind.NAN, FailureKind.BLACK, FailureKind.FROZEN, FailureKind.SINK_COLLAPSE})
 """The same seed would give the same again."""
@@ -28,10 +29,17 @@ def segment_generated(job: JobState, event: SegmentGenerated, now_us: int) -> St
 
 
 def segment_failed(job: JobState, event: SegmentFailed, now_us: int, rules: Rules) -> Step | None:
-    """Once more: with the same bits after a crash, with others if the picture was bad."""
+    """Once more: with the same bits after a crash, with others if the picture was bad.
+
+    If the latents it continues from are lost, it is their turn: the oldest of them, as the others continue from it.
+    """
     index = event.segment
     if not _awaited(job, index, event.attempt):
         return None
+    if event.kind is FailureKind.STATE_MISSING and (asked_from := oldest_reference(job, index)) < index:
+        latents = {blob.uri for blob in event.lost}
+        lost = (i for i in range(asked_from, index) if present(job.segments[i].latents).uri in latents)
+        return segment_lost(job, next(lost, asked_from), event.reason, now_us, rules)
     failures = job.segments[index].failures + 1
     job = with_segment(job, index, failures=failures)
     if event.kind in _BAD_PICTURE:

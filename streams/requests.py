@@ -62,10 +62,15 @@ def outstanding(job: JobState, now_us: int) -> Iterator[Event]:
             yield _piece(job, index, now_us)
 
 
+def oldest_reference(job: JobState, index: int) -> int:
+    """The first segment whose latents this one continues from; itself if it begins a take."""
+    plan = plan_of(job)
+    return max(0, index - plan.state_segments) if plan.state_segments else _take_start(plan, index)
+
+
 def _segment(job: JobState, index: int, now_us: int) -> SegmentRequested:
     plan = plan_of(job)
     segment = plan.segments[index]
-    oldest = max(0, index - plan.state_segments) if plan.state_segments else _take_start(plan, index)
     return sealed(
         SegmentRequested(
             job_id=job.job_id,
@@ -83,7 +88,7 @@ def _segment(job: JobState, index: int, now_us: int) -> SegmentRequested:
             shots=_shots(plan, index),
             negative=plan.negative,
             seed=plan.seed,
-            latent_ref=tuple(present(s.latents) for s in job.segments[oldest:index]),
+            latent_ref=tuple(present(s.latents) for s in job.segments[oldest_reference(job, index) : index]),
             requested_us=now_us,
         )
     )

@@ -1,18 +1,36 @@
 """Requests: parsed and checked, and work that is done once, however often it is asked for."""
 
+import logging
 from collections.abc import Callable
 from typing import Protocol, TypeVar, cast
 
 from infra.bus.message import Message
 from infra.bus.work import Handler
-from infra.objects import Objects
+from infra.objects import BlobError, Objects
+from schemas.blobs import blobs_in
 from schemas.codec import decode, encode, request_hash
 from schemas.errors import BadInputError
-from schemas.records import AssemblyRequested, PieceRequested, SegmentRequested
+from schemas.records import (
+    AssemblyFailed,
+    AssemblyRequested,
+    PieceRequested,
+    PieceStitched,
+    SeamRejected,
+    SegmentGenerated,
+    SegmentRequested,
+    VideoAssembled,
+)
 from schemas.topics import Event
 
 E = TypeVar("E", bound=Event)
 R = TypeVar("R", SegmentRequested, PieceRequested, AssemblyRequested)
+_ANSWERS = {
+    SegmentRequested: (SegmentGenerated,),
+    PieceRequested: (PieceStitched, SeamRejected),
+    AssemblyRequested: (VideoAssembled, AssemblyFailed),
+}
+
+log = logging.getLogger(__name__)
 
 
 class _Keyed(Protocol):
@@ -42,10 +60,35 @@ def request_in(message: Message, record: type[R]) -> R:
     return request
 
 
+def recalled(objects: Objects, key: str, kinds: tuple[type[E], ...]) -> E | None:
+    """The event of one of these kinds that was kept under `key`. None: there is none that this program can read."""
+    kept = objects.get_manifest(key)
+    try:
+        event = decode(kept) if kept else None
+    except BadInputError as error:  # written by a newer version of this program
+        log.warning("the manifest of %s is passed over: %s", key, error)
+        return None
+    if event is None or isinstance(event, kinds):
+        return event
+    log.warning("the manifest of %s is passed over: a %s", key, type(event).__name__)
+    return None
+
+
 def recall(objects: Objects, request: R) -> Event | None:
-    """The event that answered this request before, in this process or another."""
-    answer = objects.get_manifest(request.request_hash)
-    return decode(answer) if answer else None
+    """The event that answered this request before, in this process or another.
+
+    None: there is none, or what it points at is no longer there. Then the work has to be done again.
+    """
+    event = recalled(objects, request.request_hash, _ANSWERS[type(request)])
+    if event is None or isinstance(event, SeamRejected | AssemblyFailed):
+        return event
+    try:
+        gone = [blob.uri for blob in blobs_in(event) if not objects.holds(blob)]
+    except BlobError as error:
+        gone = [str(error)]
+    if gone:
+        log.warning("%s: done before, but gone, and done again: %s", request.job_id, ", ".join(gone))
+    return None if gone else event
 
 
 def remember(objects: Objects, request: R, event: Event) -> Event:

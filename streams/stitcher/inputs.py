@@ -6,7 +6,7 @@ from pathlib import Path
 from infra.objects import Objects, job_key
 from schemas.errors import BadInputError
 from schemas.records import PieceRequested, SeamKind
-from streams.stitcher.segment import Placed, Segment, open_segment
+from streams.stitcher.segment import Placed, Segment, SegmentLostError, open_segment
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -20,17 +20,23 @@ class Inputs:
 def open_inputs(request: PieceRequested, objects: Objects, folder: Path) -> Inputs:
     """The segments of `request`; copies may be made in `folder`. Raises: SegmentLostError, BadInputError."""
     _check(request)
+    previous = _previous(request, objects, folder)
     new = open_segment(objects, request.segment_frames, "segment_frames", request.format, folder)
     if len(new) != request.frames + request.tail_overlap:
         expected = f"{request.frames} + {request.tail_overlap}"
-        raise BadInputError(field="segment_frames", rule="frames", message=f"{len(new)} frames, not {expected}")
+        raise SegmentLostError(f"segment_frames: {len(new)} frames, not {expected}", request.segment_frames)
+    return Inputs(new=new, previous=previous)
+
+
+def _previous(request: PieceRequested, objects: Objects, folder: Path) -> Placed | None:
+    """Looked at first: if both are lost, the segment before has to be generated first."""
     if request.previous_frames is None:
-        return Inputs(new=new, previous=None)
+        return None
     before = open_segment(objects, request.previous_frames, "previous_frames", request.format, folder)
     if len(before) < request.head_overlap:
-        raise BadInputError(field="previous_frames", rule="frames", message=f"{len(before)}: less than the overlap")
+        raise SegmentLostError(f"previous_frames: {len(before)} are less than the overlap", request.previous_frames)
     origin = len(before) - request.head_overlap
-    return Inputs(new=new, previous=Placed(segment=before, origin=origin, correction=request.previous_correction))
+    return Placed(segment=before, origin=origin, correction=request.previous_correction)
 
 
 def _check(request: PieceRequested) -> None:

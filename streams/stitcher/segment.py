@@ -10,13 +10,16 @@ from numpy.typing import NDArray
 from safetensors import SafetensorError, safe_open
 
 from infra.objects import BlobError, Objects
-from schemas.errors import BadInputError
 from schemas.records import Blob, Correction, VideoFormat
 from streams.stitcher.picture import Frame, Picture, render
 
 
 class SegmentLostError(Exception):
-    """The stored frames are gone or damaged: the segment has to be generated again."""
+    """The stored frames are gone, damaged or not what they are said to be: their segments have to be generated again."""
+
+    def __init__(self, reason: str, *blobs: Blob) -> None:
+        super().__init__(reason)
+        self.blobs = blobs
 
 
 class Segment:
@@ -65,16 +68,15 @@ class Placed:
 def open_segment(objects: Objects, blob: Blob, field: str, size: VideoFormat, folder: Path) -> Segment:
     """The segment in `blob`; a copy may be made in `folder`, and must stay there as long as the segment is read.
 
-    Raises: SegmentLostError if the blob is missing or damaged; BadInputError naming `field` if it is not frames of that
-    size: another try would find the same.
+    Raises: SegmentLostError naming `field` if the blob is missing, damaged or not frames of that size.
     """
     try:
         segment = Segment(safe_open(objects.get_file(blob, folder), framework="numpy"))
     except (BlobError, SafetensorError) as error:
-        raise SegmentLostError(f"{field}: {error}") from error
+        raise SegmentLostError(f"{field}: {error}", blob) from error
     found, expected = (segment.dtype, segment.shape[1:]), ("U8", (size.height, size.width, 3))
     if found != expected:
-        raise BadInputError(field=field, rule="shape", message=f"frames are {found}, not {expected}")
+        raise SegmentLostError(f"{field}: frames are {found}, not {expected}", blob)
     if not len(segment) == len(segment.generated_us) == len(segment.decoded_us) > 0:
-        raise BadInputError(field=field, rule="shape", message="not one time per frame")
+        raise SegmentLostError(f"{field}: not one time per frame", blob)
     return segment

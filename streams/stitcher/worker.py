@@ -7,14 +7,16 @@ from collections.abc import Callable
 from pathlib import Path
 
 from infra.bus.clients import Member
+from infra.bus.ended import EndedJobs, following, unless_ended
 from infra.bus.process import stop_on_signals
 from infra.bus.requests import remembered
 from infra.bus.work import ThreadWork
 from infra.bus.worker import run_worker
 from infra.objects import Objects
+from infra.scratch import scratch_of
 from infra.settings import Settings
-from schemas.records import PieceRequested, PieceStitched, Seam, SeamKind, SeamRejected
-from streams.mp4 import MP4, content_key
+from schemas.records import Blob, PieceRequested, PieceStitched, Seam, SeamKind, SeamRejected
+from streams.mp4 import MP4, try_key
 from streams.stitcher.alignment import SeamError
 from streams.stitcher.inputs import Inputs, open_inputs
 from streams.stitcher.join import Join, begin, continue_shot, dissolve
@@ -29,9 +31,11 @@ def run(settings: Settings, slot: int) -> None:
     """Serve the topic until SIGTERM or SIGINT. Raises: BusError: start the process again."""
     member = Member(role="stitch", topics=(PieceRequested.topic,), slot=slot)
     objects = Objects(settings.objects)
-    stitch = Stitch(objects, settings.state / "scratch", member.name, lambda: time.time_ns() // 1000)
-    work = ThreadWork(remembered(objects, PieceRequested, stitch), settings.slots)
-    run_worker(settings, member, work, stop_on_signals())
+    stitch = Stitch(objects, scratch_of(settings, member.name), member.name, lambda: time.time_ns() // 1000)
+    ended = EndedJobs()
+    work = ThreadWork(unless_ended(ended, remembered(objects, PieceRequested, stitch)), settings.slots)
+    with following(settings, ended.add):
+        run_worker(settings, member, work, stop_on_signals())
 
 
 class Stitch:
@@ -61,7 +65,7 @@ class Stitch:
             except SegmentLostError as lost:
                 log.warning("%s piece %s: %s", request.job_id, request.piece, lost)
                 seam = Seam(kind=request.seam, overlap_frames=request.head_overlap)
-                return self._rejected(request, SeamError(str(lost), seam))
+                return self._rejected(request, SeamError(str(lost), seam), lost.blobs)
             except SeamError as rejection:
                 log.info("%s piece %s rejected: %s", request.job_id, request.piece, rejection.reason)
                 return self._rejected(request, rejection)
@@ -69,7 +73,7 @@ class Stitch:
             log.info("%s piece %s stitched, score %.2f", request.job_id, request.piece, join.seam.score)
             return self._stored(request, join, piece, started_us)
 
-    def _rejected(self, request: PieceRequested, rejection: SeamError) -> SeamRejected:
+    def _rejected(self, request: PieceRequested, rejection: SeamError, lost: tuple[Blob, ...] = ()) -> SeamRejected:
         return SeamRejected(
             job_id=request.job_id,
             piece=request.piece,
@@ -79,12 +83,12 @@ class Stitch:
             seam=rejection.seam,
             rejected_us=self._now_us(),
             worker=self._worker,
+            lost=lost,
         )
 
     def _stored(self, request: PieceRequested, join: Join, piece: Piece, started_us: int) -> PieceStitched:
         video_key, reference_key = (
-            content_key(request.job_id, kind, f"{request.piece}-{request.attempt}", path)
-            for kind, path in (("pieces", piece.video), ("references", piece.reference))
+            try_key(request.job_id, kind, f"{request.piece}-{request.attempt}") for kind in ("pieces", "references")
         )
         return PieceStitched(
             job_id=request.job_id,

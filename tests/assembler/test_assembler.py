@@ -5,7 +5,7 @@ import re
 import subprocess
 from dataclasses import replace
 from fractions import Fraction
-from itertools import count
+from itertools import accumulate, count
 from pathlib import Path
 
 import av
@@ -16,7 +16,7 @@ import pytest
 from infra.objects import Objects
 from schemas.codec import sealed
 from schemas.errors import BadInputError
-from schemas.records import AssemblyRequested, Encode, PieceStitched, VideoAssembled
+from schemas.records import AssemblyFailed, AssemblyRequested, Encode, PieceStitched, VideoAssembled
 from streams.assembler import Assemble
 from tests.stitcher.clips import segment, shot
 from tests.stitcher.takes import ENCODE, assembly, decoded, stitch, stitcher, take
@@ -157,7 +157,9 @@ def test_players_find_the_index_before_the_pictures(
 def test_the_same_request_gives_the_same_bytes(
     objects: Objects, assemble: Assemble, pieces: list[PieceStitched]
 ) -> None:
-    assert assemble(assembly(pieces)).video == assemble(assembly(pieces)).video
+    first, second = assemble(assembly(pieces)).video, assemble(assembly(pieces)).video
+    assert first.digest == second.digest
+    assert first.uri != second.uri, "neither overwrites what the other has announced"
 
 
 def test_a_seek_lands_on_the_right_frame(
@@ -189,39 +191,53 @@ def refusal(assemble: Assemble, request: AssemblyRequested) -> tuple[str, str]:
     return refused.value.field, refused.value.rule
 
 
-def test_pieces_of_different_decoder_configurations_are_refused(
+def test_pieces_that_do_not_make_up_the_timeline_are_refused(assemble: Assemble, pieces: list[PieceStitched]) -> None:
+    whole = assembly(pieces)
+    first, second, third = whole.pieces
+    assert refusal(assemble, replace(whole, pieces=(first, third))) == ("pieces[1].start_frame", "timeline")
+    assert refusal(assemble, replace(whole, frames=87)) == ("frames", "frames")
+    assert refusal(assemble, replace(whole, pieces=())) == ("frames", "frames")
+    short = replace(whole, pieces=(replace(first, frames=15), second, third))
+    assert refusal(assemble, short) == ("pieces[1].start_frame", "timeline")
+    assert refusal(assemble, replace(whole, job_id="../x")) == ("job_id", "format")
+
+
+# --- pieces that have to be stitched again ----------------------------------------------------------------------------
+
+
+def faults(assemble: Assemble, request: AssemblyRequested) -> AssemblyFailed:
+    answer = assemble(sealed(request))
+    assert isinstance(answer, AssemblyFailed)
+    return answer
+
+
+def test_a_piece_of_another_decoder_configuration_than_most_is_at_fault(
     objects: Objects, assemble: Assemble, tmp_path: Path
 ) -> None:
-    fast = pieces_of(objects, tmp_path, [20, 20])
-    slow = pieces_of(objects, tmp_path, [20, 20], Encode(preset="slow"))
-    assert refusal(assemble, assembly([fast[0], slow[1]])) == ("pieces[1].decoder_config", "decoder_config")
+    fast = pieces_of(objects, tmp_path, [20, 20, 20])
+    slow = pieces_of(objects, tmp_path, [20, 20, 20], Encode(preset="slow"))
+    odd = faults(assemble, assembly([slow[0], *fast[1:]]))
+    assert (odd.pieces, odd.reason) == ((0,), "piece 0: would not play between the others")
     lying = replace(slow[1], decoder_config=fast[0].decoder_config)
-    assert refusal(assemble, assembly([fast[0], lying])) == ("pieces[1].decoder_config", "decoder_config")
+    assert faults(assemble, assembly([fast[0], lying, fast[2]])).pieces == (1,)
 
 
-def test_pieces_that_do_not_make_up_the_timeline_are_refused(
+def test_all_pieces_at_fault_are_named_at_once(
     objects: Objects, assemble: Assemble, pieces: list[PieceStitched], tmp_path: Path
 ) -> None:
     whole = assembly(pieces)
     first, second, third = whole.pieces
-    gap = replace(whole, pieces=(first, third))
-    assert refusal(assemble, gap) == ("pieces[1].start_frame", "timeline")
-    assert refusal(assemble, replace(whole, frames=87)) == ("frames", "frames")
-    assert refusal(assemble, replace(whole, pieces=())) == ("frames", "frames")
-    short = replace(whole, pieces=(replace(first, frames=15), second, third))
-    assert refusal(assemble, short) == ("pieces[0].frames", "frames")
-    assert refusal(assemble, replace(whole, job_id="../x")) == ("job_id", "format")
     objects.get_file(second.video, tmp_path).unlink()
-    assert refusal(assemble, whole) == ("pieces[1].video", "blob")
-
-
-def test_a_file_that_is_no_piece_is_refused(objects: Objects, assemble: Assemble, pieces: list[PieceStitched]) -> None:
-    whole = assembly(pieces)
     text = objects.put_bytes("jobs/job/pieces/text.mp4", b"not a video", "video/mp4")
-    damaged = replace(whole, pieces=(replace(whole.pieces[0], video=text), *whole.pieces[1:]))
-    assert refusal(assemble, damaged) == ("pieces[0].video", "piece")
+    answer = faults(assemble, replace(whole, pieces=(replace(first, video=text), second, third)))
+    assert answer.pieces == (0, 1)
+    assert "not there" in answer.reason
+    longer = replace(whole, frames=whole.frames + 1, pieces=(first, third, replace(second, frames=second.frames + 1)))
+    starts = accumulate((piece.frames for piece in longer.pieces), initial=0)
+    moved = tuple(replace(piece, start_frame=start) for piece, start in zip(longer.pieces, starts, strict=False))
+    assert faults(assemble, replace(longer, pieces=moved)).pieces == (1,)
     other = replace(whole, format=replace(whole.format, fps_num=25))
-    assert refusal(assemble, other) == ("pieces[0].video", "piece")
+    assert faults(assemble, other).pieces == (0, 1, 2)
 
 
 def test_nothing_is_left_in_the_scratch_folder(assemble: Assemble, pieces: list[PieceStitched], tmp_path: Path) -> None:

@@ -157,7 +157,9 @@ def test_the_same_request_gives_the_same_bytes(objects: Objects, work: Stitch, t
     first, second = work(request), stitcher(objects, tmp_path)(request)
     assert isinstance(first, PieceStitched)
     assert isinstance(second, PieceStitched)
-    assert (first.video, first.reference, first.seam) == (second.video, second.reference, second.seam)
+    blobs = ((event.video.digest, event.reference.digest, event.seam) for event in (first, second))
+    assert next(blobs) == next(blobs)
+    assert first.video.uri != second.video.uri, "neither overwrites what the other has announced"
 
 
 # --- seams of every kind ----------------------------------------------------------------------------------------------
@@ -202,8 +204,6 @@ def test_nothing_is_left_in_the_scratch_folder(objects: Objects, work: Stitch, t
         ("job_id", "format", {"job_id": "../../etc"}),
         ("format", "even", {"format": VideoFormat(width=255, height=144, fps_num=24, fps_den=1)}),
         ("format", "range", {"format": VideoFormat(width=256, height=144, fps_num=24, fps_den=0)}),
-        ("segment_frames", "shape", {"format": VideoFormat(width=144, height=256, fps_num=24, fps_den=1)}),
-        ("segment_frames", "frames", {"frames": 40}),
         ("head_overlap", "range", {"head_overlap": -1}),
         ("head_overlap", "range", {"seam": SeamKind.CUT}),
         ("previous_frames", "required", {"previous_frames": None}),
@@ -237,8 +237,22 @@ def test_a_segment_that_is_gone_or_damaged_is_asked_for_again(objects: Objects, 
         assert reason in answer.reason
 
 
-def test_overlaps_of_the_timeline_and_of_the_store_agree(objects: Objects, work: Stitch) -> None:
+@pytest.mark.parametrize(
+    ("reason", "changes"),
+    [
+        ("frames are", {"format": VideoFormat(width=144, height=256, fps_num=24, fps_den=1)}),
+        ("24 frames, not 40", {"frames": 40, "tail_overlap": 0}),
+    ],
+)
+def test_frames_of_another_size_or_number_are_asked_for_again(
+    objects: Objects, work: Stitch, reason: str, changes: dict[str, object]
+) -> None:
+    request = take(objects, segment(0, FRAMES, **SMALL)).request(0)
+    answer = rejected(work(sealed(replace(request, **changes))))  # pyright: ignore[reportArgumentType] (one wrong field)
+    assert reason in answer.reason
+    assert answer.lost == (request.segment_frames,)
+
+
+def test_a_segment_shorter_than_the_overlap_after_it_is_asked_for_again(objects: Objects, work: Stitch) -> None:
     request = take(objects, segment(0, OVERLAP - 1, **SMALL), segment(1, FRAMES, **SMALL)).request(1)
-    with pytest.raises(BadInputError) as refused:
-        work(request)
-    assert (refused.value.field, refused.value.rule) == ("previous_frames", "frames")
+    assert rejected(work(request)).lost == (request.previous_frames,)
