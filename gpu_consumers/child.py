@@ -12,13 +12,27 @@ import threading
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import partial
+from pathlib import Path
 from typing import Generic, TypeVar
 
 from gpu_consumers.busy import BusyMeter
 from gpu_consumers.engines.engine import Engine, EngineError, NoRoomError
 from gpu_consumers.faults import classify
 from gpu_consumers.held import HeldStates
-from gpu_consumers.pipe import ChildEnd, Done, EngineOpened, Generate, LastWords, Open, Ready, Stage, Step
+from gpu_consumers.inject import Faults, FaultyStages
+from gpu_consumers.pipe import (
+    ChildEnd,
+    Done,
+    EngineOpened,
+    Generate,
+    LastWords,
+    Open,
+    Ready,
+    Stage,
+    Step,
+    Stop,
+    Stopped,
+)
 from gpu_consumers.stages import Beat, Decoded, Denoised, Fetched, Saved, Stages
 from infra.objects import Objects
 from schemas.codec import decode, encode
@@ -44,21 +58,21 @@ class Task(Generic[In]):
     made: In
 
 
+class StoppedError(Exception):
+    """The request in hand is of no use any more."""
+
+
 class Pipeline:
     """The threads and the queues between them. Heartbeats and answers go to the worker as they come."""
 
     def __init__(self, pipe: ChildEnd, config: Open) -> None:
         self._pipe = pipe
         self._meter = BusyMeter()
-        self._stages = Stages(
-            objects=Objects(config.objects),
-            worker=config.worker,
-            held=HeldStates(config.held_states),
-            meter=self._meter,
-            on_engine=self._engine_opened,
-        )
+        self._stages = self._made(config)
         self._in_hand: dict[int, tuple[int, Stage]] = {}
         """Of each thread: number and stage."""
+        self._unwanted: set[int] = set()
+        """Requests to be dropped at their next step."""
         self._asked: queue.Queue[Task[None]] = queue.Queue()
         self._fetched: queue.Queue[Task[Fetched]] = queue.Queue()
         self._denoised: queue.Queue[Task[Denoised]] = queue.Queue(_AHEAD)
@@ -78,10 +92,24 @@ class Pipeline:
         ):
             threading.Thread(target=loop, daemon=True).start()
 
+    def _made(self, config: Open) -> Stages:
+        made = partial(FaultyStages, faults=Faults(folder=Path(config.faults))) if config.faults else Stages
+        return made(
+            objects=Objects(config.objects),
+            worker=config.worker,
+            held=HeldStates(config.held_states),
+            meter=self._meter,
+            on_engine=self._engine_opened,
+        )
+
     def submit(self, number: int, request: SegmentRequested) -> None:
         """Take a request in."""
         self._meter.arrived(number)
         self._asked.put(Task(number=number, request=request, made=None))
+
+    def stop(self, number: int) -> None:
+        """Drop a request at its next step. One that is answered already stays so."""
+        self._unwanted.add(number)
 
     def _loop(
         self,
@@ -92,9 +120,11 @@ class Pipeline:
     ) -> None:
         while True:
             task = source.get()
-            self._beat(task.number, first)
             try:
+                self._beat(task.number, first)
                 made = work(task.request, task.made, partial(self._beat, task.number))
+            except StoppedError:
+                self._dropped(task.number)
             except EngineError as error:
                 if error.kind in _DISCARD and not isinstance(error, NoRoomError):
                     raise
@@ -123,7 +153,14 @@ class Pipeline:
         busy_us, waiting_us = self._meter.totals_us()
         self._pipe.send(Done(number=number, event=encode(event), busy_us=busy_us, waiting_us=waiting_us))
 
+    def _dropped(self, number: int) -> None:
+        self._unwanted.discard(number)
+        self._meter.served(number)
+        self._pipe.send(Stopped(number=number))
+
     def _beat(self, number: int, stage: Stage) -> None:
+        if number in self._unwanted and stage is not Stage.QUEUED:
+            raise StoppedError
         self._in_hand[threading.get_ident()] = (number, stage)
         self._pipe.send(Step(number=number, stage=stage))
 
@@ -148,10 +185,10 @@ def _kind(error: BaseException | None) -> FailureKind:
     return kind if kind and kind in _BROKEN else FailureKind.CRASHED
 
 
-def main() -> None:
-    """Serve the worker at the other end of the socket whose number is the one argument. Never returns."""
+def serve(fd: int) -> None:
+    """Serve the worker at the other end of this socket. Never returns."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C: the worker decides
-    pipe = ChildEnd(int(sys.argv[1]))
+    pipe = ChildEnd(fd)
     config = pipe.receive()
     assert isinstance(config, Open)  # noqa: S101
     add_installed()
@@ -160,6 +197,9 @@ def main() -> None:
     pipe.send(Ready())
     while True:
         message = pipe.receive()
+        if isinstance(message, Stop):
+            pipeline.stop(message.number)
+            continue
         assert isinstance(message, Generate)  # noqa: S101
         request = decode(message.request)
         assert isinstance(request, SegmentRequested)  # noqa: S101
@@ -167,4 +207,4 @@ def main() -> None:
 
 
 if __name__ == "__main__":
-    main()
+    serve(int(sys.argv[1]))

@@ -10,6 +10,7 @@ from contextlib import closing
 from gpu_consumers.pipe import Open
 from gpu_consumers.supervisor import Supervisor
 from infra.bus.clients import Member
+from infra.bus.ended import EndedJobs, following
 from infra.bus.message import Message
 from infra.bus.process import stop_on_signals
 from infra.bus.requests import request_in
@@ -25,7 +26,7 @@ def run(settings: Settings, slot: int) -> None:
     """Serve the topic until SIGTERM or SIGINT. Raises: BusError, EngineProcessError: start the process again."""
     stop = stop_on_signals()
     member = Member(role="generate", topics=(SegmentRequested.topic,), slot=slot)
-    with closing(Generate(settings, member.name, slot)) as work:
+    with closing(Generate(settings, member.name, slot)) as work, following(settings, work.ended):
         run_worker(settings, member, work, stop)
 
 
@@ -34,16 +35,30 @@ class Generate:
 
     def __init__(self, settings: Settings, worker: str, slot: int = 0) -> None:
         config = Open(objects=settings.objects, worker=worker, held_states=2 * settings.slots)
+        self._ended = EndedJobs()
         self._supervisor = Supervisor(config, settings.segment_timeout_s, slot)
 
     def submit(self, message: Message) -> Answer:
-        """The segment's SegmentGenerated or SegmentFailed. It raises BadInputError, or EngineProcessError: the end of the worker."""
+        """The segment's SegmentGenerated or SegmentFailed, or nothing if its job has ended.
+
+        It raises BadInputError, or EngineProcessError: the end of the worker.
+        """
         try:
-            return self._supervisor.submit(requested(message))
+            request = requested(message)
+            if not self._ended.cover(request):
+                return self._supervisor.submit(request)
+            nothing: Answer = Future()
+            nothing.set_result(())
+            return nothing
         except BadInputError as error:
             refused: Answer = Future()
             refused.set_exception(error)
             return refused
+
+    def ended(self, job_id: str, at_us: int) -> None:
+        """The job was cancelled or has failed: what was asked for it before is dropped, also what is in hand."""
+        self._ended.add(job_id, at_us)
+        self._supervisor.stop(job_id, at_us)
 
     def unready(self) -> str:
         """What keeps the engine process from new work."""

@@ -1,5 +1,6 @@
 """The requests that an engine process has in hand: where each is, since when, and for how long that is all right."""
 
+import math
 from collections.abc import Hashable, Iterator
 from dataclasses import dataclass
 
@@ -9,6 +10,8 @@ from gpu_consumers.pipe import ENGINE_STAGES, Stage
 from infra.bus.work import Answer
 from schemas.records import SegmentRequested
 
+STOP_S = 1.0
+"""For a process to come to the next step of a request that it has to drop. Then it is killed."""
 _START_S = 60.0
 """A new process may say nothing for this long, and then for the limit."""
 
@@ -24,6 +27,8 @@ class Hand:
     beat_s: float = 0.0
     crashes: int = 0
     """Processes that ended without a word while the engine worked on it."""
+    stop_by_s: float = math.inf
+    """The process was told to drop it, and has to have done so by then."""
 
     def step_kind(self) -> Hashable:
         """Steps of one kind take about the same time."""
@@ -55,6 +60,17 @@ class Hands:
         """A request is answered."""
         return self._hands.pop(number)
 
+    def stop(self, job_id: str, before_us: int, now_s: float) -> list[Hand]:
+        """Those of a job that ended at `before_us` have to be dropped."""
+        found = [h for h in self if h.request.job_id == job_id and h.request.requested_us < before_us]
+        for hand in found:
+            hand.stop_by_s = min(hand.stop_by_s, now_s + STOP_S)
+        return found
+
+    def stopping(self) -> list[Hand]:
+        """Those that have to be dropped."""
+        return [hand for hand in self if hand.stop_by_s < math.inf]
+
     def restart(self, now_s: float) -> None:
         """A new process has all of them, and has shown nothing yet."""
         self._patience = Patience(self._limit_s)
@@ -79,8 +95,10 @@ class Hands:
         return next((stall for stall, timeout_s in self._silences(now_s) if stall.silent_s >= timeout_s), None)
 
     def left_s(self, now_s: float) -> float | None:
-        """How long until something is overdue. None: nothing can be."""
-        return min((max(0.0, timeout_s - stall.silent_s) for stall, timeout_s in self._silences(now_s)), default=None)
+        """How long until something is overdue or has to be dropped. None: nothing can be."""
+        silent_s = [timeout_s - stall.silent_s for stall, timeout_s in self._silences(now_s)]
+        stop_s = [hand.stop_by_s - now_s for hand in self.stopping()]
+        return min((max(0.0, left_s) for left_s in (*silent_s, *stop_s)), default=None)
 
     def suspects(self) -> list[Suspect]:
         """As `blame` wants them."""

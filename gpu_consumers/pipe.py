@@ -41,6 +41,8 @@ class Open(msgspec.Struct, frozen=True, tag=True, kw_only=True):
     objects: str
     worker: str
     held_states: int
+    faults: str = ""
+    """A folder of faults on purpose (`inject.py`); empty: none."""
 
 
 class Generate(msgspec.Struct, frozen=True, tag=True, kw_only=True):
@@ -48,6 +50,12 @@ class Generate(msgspec.Struct, frozen=True, tag=True, kw_only=True):
 
     number: int
     request: bytes
+
+
+class Stop(msgspec.Struct, frozen=True, tag=True, kw_only=True):
+    """The request is of no use any more: drop it at its next step."""
+
+    number: int
 
 
 class Ready(msgspec.Struct, frozen=True, tag=True, kw_only=True):
@@ -77,6 +85,12 @@ class Done(msgspec.Struct, frozen=True, tag=True, kw_only=True):
     waiting_us: int
 
 
+class Stopped(msgspec.Struct, frozen=True, tag=True, kw_only=True):
+    """A request was dropped."""
+
+    number: int
+
+
 class LastWords(msgspec.Struct, frozen=True, tag=True, kw_only=True):
     """The engine process ends itself because of this request: an error that it cannot go on after."""
 
@@ -86,8 +100,8 @@ class LastWords(msgspec.Struct, frozen=True, tag=True, kw_only=True):
     reason: str
 
 
-ToChild: TypeAlias = Open | Generate
-FromChild: TypeAlias = Ready | EngineOpened | Step | Done | LastWords
+ToChild: TypeAlias = Open | Generate | Stop
+FromChild: TypeAlias = Ready | EngineOpened | Step | Done | Stopped | LastWords
 
 _to_child = msgspec.msgpack.Decoder(ToChild)
 _from_child = msgspec.msgpack.Decoder(FromChild)

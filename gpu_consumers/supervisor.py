@@ -5,6 +5,7 @@ import os
 import queue
 import threading
 import time
+from collections.abc import Callable
 from concurrent.futures import Future
 from multiprocessing.connection import wait
 
@@ -12,13 +13,13 @@ from gpu_consumers.blame import Ending, Stall, blame
 from gpu_consumers.diagnose import abort_line
 from gpu_consumers.engines.engine import EngineError
 from gpu_consumers.failed import failed
-from gpu_consumers.faults import Change, retry
+from gpu_consumers.gauges import GpuMeter, count_busy, count_segment, heard
 from gpu_consumers.hands import Hand, Hands
-from gpu_consumers.memory.placement import device_for_slot
-from gpu_consumers.memory.topology import Device, read_topology
+from gpu_consumers.memory.topology import Device
 from gpu_consumers.oom import oom_kills
-from gpu_consumers.pipe import Done, EngineOpened, FromChild, Generate, LastWords, Open, Ready, Step
+from gpu_consumers.pipe import Done, EngineOpened, FromChild, Generate, LastWords, Open, Ready, Step, Stop, Stopped
 from gpu_consumers.process import EngineProcess
+from gpu_consumers.remedies import Remedies
 from infra.bus.work import Answer
 from schemas.codec import decode, encode
 from schemas.records import SegmentFailed, SegmentGenerated, SegmentRequested
@@ -36,17 +37,23 @@ class EngineProcessError(Exception):
 class Supervisor:
     """Owns the engine process, in a thread of its own. What a dead process had in hand goes to the next, save what is to blame."""
 
-    def __init__(self, config: Open, limit_s: float, slot: int = 0) -> None:
+    def __init__(
+        self,
+        config: Open,
+        limit_s: float,
+        slot: int = 0,
+        start: Callable[[Open, Device | None], EngineProcess] = EngineProcess,
+    ) -> None:
         """`slot`: the worker's number on this machine, which decides its device."""
         self._config = config
-        self._slot = slot
-        self._device: Device | None = None
-        """Of the running process."""
-        self._avoided: set[str] = set()
-        """Devices on which a segment has failed in a way that asks for another one."""
+        self._start = start
+        self._remedies = Remedies(slot)
         self._hands = Hands(limit_s)
         self._new: queue.SimpleQueue[Hand] = queue.SimpleQueue()
+        self._ended: queue.SimpleQueue[tuple[str, int]] = queue.SimpleQueue()
         self._numbers = 0
+        self._ready = False
+        self._gpu = GpuMeter()
         self._versions: dict[str, str] = {}
         self._fruitless = 0
         self._busy_us = self._busy_before_us = (0, 0)
@@ -71,6 +78,17 @@ class Supervisor:
                 self._new.put(Hand(number=self._numbers, request=request, answer=answer))
                 os.write(self._wake, b"\0")
         return answer
+
+    def stop(self, job_id: str, before_us: int) -> None:
+        """Requests made before `before_us` for this job are of no use any more: their answers are empty within a second or so."""
+        with self._lock:
+            if not self._over:
+                self._ended.put((job_id, before_us))
+                os.write(self._wake, b"\0")
+
+    def unready(self) -> str:
+        """Why no new request should come now."""
+        return "the engine process is starting" if not self._ready else self._gpu.full()
 
     def close(self) -> None:
         """Kill the process and give up what is in hand."""
@@ -100,15 +118,18 @@ class Supervisor:
         kills = oom_kills()
         self._busy_before_us, self._last_words = self._busy_us, None
         self._hands.restart(time.monotonic())
-        self._device = device_for_slot(read_topology(), self._slot, self._avoided)
-        process = EngineProcess(self._config, self._device)
+        device = self._remedies.begin()
+        self._ready = False
+        self._gpu.watch(device.uuid if device else "")
+        process = self._start(self._config, device)
         for hand in self._hands:
             process.send(_generate(hand))
+        self._pass_on(process)
         try:
             stall = self._serve(process)
         finally:
             exit_code = process.end()
-        if not self._stop.is_set():
+        if not (self._stop.is_set() or self._replaceable()):
             oom_killed = oom_kills() > kills
             self._after(Ending(exit_code=exit_code, oom_killed=oom_killed, last_words=self._last_words, stall=stall))
 
@@ -119,9 +140,13 @@ class Supervisor:
             if self._woken in ready:
                 os.read(self._woken, 4096)
                 self._pass_on(process)
+                self._drop_ended(process)
             if process.connection in ready and not self._hear(process.receive()):
                 return None
-            if self._stop.is_set():
+            if self._stop.is_set() or self._replaceable():
+                process.kill()
+                return None
+            if any(hand.stop_by_s <= time.monotonic() for hand in self._hands):
                 process.kill()
                 return None
             stall = None if ready else self._hands.overdue(time.monotonic())
@@ -129,15 +154,29 @@ class Supervisor:
                 process.kill()
                 return stall
 
+    def _replaceable(self) -> bool:
+        return self._remedies.due and not self._hands
+
     def _pass_on(self, process: EngineProcess) -> None:
-        while not self._new.empty():
+        while not (self._new.empty() or self._remedies.due):
             hand = self._new.get()
             self._hands.add(hand, time.monotonic())
             process.send(_generate(hand))
 
+    def _drop_ended(self, process: EngineProcess) -> None:
+        while not self._ended.empty():
+            for hand in self._hands.stop(*self._ended.get(), time.monotonic()):
+                process.send(Stop(number=hand.number))
+
+    def _dropped(self, number: int) -> None:
+        hand = self._hands.pop(number)
+        log.info("%s segment %d is dropped: its job has ended", hand.request.job_id, hand.request.segment)
+        hand.answer.set_result(())
+
     def _hear(self, message: FromChild | None) -> bool:
         """Take in what the process says. False: it says no more."""
         now_s = time.monotonic()
+        heard()
         self._hands.heard(now_s)
         match message:
             case Step():
@@ -145,11 +184,14 @@ class Supervisor:
                 log.debug("%s segment %d: %s", hand.request.job_id, hand.request.segment, hand.stage)
             case Done():
                 self._done(message)
+            case Stopped():
+                self._dropped(message.number)
             case EngineOpened():
                 self._versions[message.name] = message.version
             case LastWords():
                 self._last_words = message
             case Ready():
+                self._ready = True
                 log.info("%s: the engine process is ready", self._config.worker)
             case None:
                 return False
@@ -158,13 +200,21 @@ class Supervisor:
     def _done(self, message: Done) -> None:
         self._fruitless = 0
         self._busy_us = (self._busy_before_us[0] + message.busy_us, self._busy_before_us[1] + message.waiting_us)
+        count_busy(self._busy_us)
         hand = self._hands.pop(message.number)
         event = decode(message.event)
         self._log_answer(hand.request, event)
+        if isinstance(event, SegmentFailed):
+            self._remedies.failed(hand.request, event.kind)
+        count_segment(event)
         hand.answer.set_result((event,))
 
     def _after(self, ending: Ending) -> None:
-        """Fail the request to blame; the others go to the next process."""
+        """Fail the request to blame; the others go to the next process. A process that had one to drop has ended because of that."""
+        if stopping := self._hands.stopping():
+            for hand in stopping:
+                self._dropped(hand.number)
+            return
         blamed = blame(self._hands.suspects(), ending)
         log.warning("%s: the engine process ended: %s; %d in hand", self._config.worker, ending, len(self._hands))
         if not ending.last_words and not ending.stall:
@@ -172,13 +222,12 @@ class Supervisor:
         if blamed:
             self._fruitless = 0
             hand = self._hands.pop(blamed.number)
-            next_attempt = retry(hand.request, blamed.kind, hand.request.attempt)
-            if self._device and Change.OTHER_DEVICE in next_attempt.changes:
-                self._avoided.add(self._device.uuid)
+            self._remedies.failed(hand.request, blamed.kind)
             version = self._versions.get(hand.request.engine, "")
             error = EngineError(blamed.kind, blamed.reason)
             event = failed(hand.request, error, engine_version=version, worker=self._config.worker)
             self._log_answer(hand.request, event)
+            count_segment(event)
             hand.answer.set_result((event,))
             return
         self._fruitless += 1
@@ -198,7 +247,8 @@ class Supervisor:
                     *(self._busy_us[0] / 1e6, self._busy_us[1] / 1e6),
                 )
             case SegmentFailed():
-                log.warning("%s", abort_line(request, event, self._device.uuid if self._device else ""))
+                device = self._remedies.device
+                log.warning("%s", abort_line(request, event, device.uuid if device else ""))
             case _:
                 raise EngineProcessError(f"the engine process answered with a {type(event).__name__}")
 

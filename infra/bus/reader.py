@@ -45,6 +45,16 @@ class Reader:
         }
         return cls(consumer, starts)
 
+    @classmethod
+    def since(cls, settings: Settings, topics: Iterable[str], seconds: float) -> Self:
+        """What was written in the last `seconds` and what comes. Raises: TopicsError."""
+        consumer = _consumer(settings)
+        then_ms = round((time.time() - seconds) * 1000)
+        asked = [TopicPartition(*place, then_ms) for place in _partitions(settings, topics)]
+        found = consumer.offsets_for_times(asked, _ANSWER_S)
+        ends = {p: consumer.get_watermark_offsets(p, _ANSWER_S)[1] if p.offset < 0 else p.offset for p in found}
+        return cls(consumer, {(p.topic, p.partition): offset for p, offset in ends.items()})
+
     def poll(self, timeout_s: float) -> Message | None:
         """The next record, or None: nothing came in time. Raises: BusError."""
         record = self._consumer.poll(timeout_s)
