@@ -6,14 +6,14 @@ STAMP_FULL := .venv/.full
 # Where there is no CUDA compiler, flash-attn installs without its kernels and the engines use SDPA.
 FLASH := FLASH_ATTENTION_FORCE_BUILD=TRUE $(shell command -v nvcc >/dev/null || echo FLASH_ATTENTION_SKIP_CUDA_BUILD=TRUE)
 
-.PHONY: venv demo test check bench format lock fuzz chromium clean
+.PHONY: venv demo test check bench format lock fuzz chromium deploy-tools clean
 
 venv: $(STAMP_FULL)
 
 demo: $(STAMP_BASE)
 	$(BIN)/longtake demo
 
-test: check chromium
+test: check chromium deploy-tools
 	$(BIN)/pytest -n 2 --dist loadfile
 
 check: $(STAMP_FULL)
@@ -56,6 +56,16 @@ SECONDS ?= 60
 fuzz: $(STAMP_FULL)
 	./install.sh "atheris>=3"
 	for target in record storyboard objects filters; do $(BIN)/python -m tests.fuzz $$target $(SECONDS) || exit 1; done
+
+# Helm, and compose's own reader: they check what a deployment is made of.
+deploy-tools: $(BIN)/helm $(BIN)/compose-check
+
+$(BIN)/helm: | $(STAMP_FULL)
+	command -v go >/dev/null && GOBIN=$(CURDIR)/$(BIN) go install helm.sh/helm/v3/cmd/helm@v3.19.0 || true
+
+$(BIN)/compose-check: | $(STAMP_FULL)
+	command -v go >/dev/null && GOBIN=$(CURDIR)/.venv/go go install github.com/compose-spec/compose-go/v2/cmd@v2.16.2 && \
+	  mv .venv/go/cmd $@ || true
 
 lock: $(STAMP_FULL)
 	$(FLASH) uv pip compile pyproject.toml --extra dev --extra gpu --universal --python-version 3.11 --no-build-isolation-package flash-attn \

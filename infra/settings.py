@@ -76,6 +76,8 @@ class Settings(BaseSettings):
     """`{"studio": 3}`: its share of the frames when others wait as well; 1 for tenants not named."""
     slots: int = 4
     """Records in flight per worker."""
+    drain_s: float = 5.0
+    """How long a worker that is told to stop may finish what it has in hand; the rest comes again."""
     segment_timeout_s: float = 600.0
     """A segment whose engine has not made a step for this long is given up."""
 

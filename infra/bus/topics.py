@@ -58,11 +58,17 @@ def partition_counts(client: AdminClient, names: Sequence[str]) -> dict[str, int
         time.sleep(_POLL_S)
 
 
-def _new(topic: Topic, settings: Settings) -> NewTopic:
+def topic_config(topic: Topic, replication: int) -> dict[str, str]:
+    """How a topic is made. From three replicas on a record counts when two have it."""
     config = dict(_COMPACTED if topic.compacted else _KEPT)
     config["max.message.bytes"] = str(clients.MAX_RECORD_BYTES)
     if topic.name == DEAD_LETTERS:
         config |= _DEAD_LETTERS_KEPT | {"max.message.bytes": str(clients.MAX_DEAD_LETTER_BYTES)}
+    return config | ({"min.insync.replicas": "2"} if replication > 2 else {})
+
+
+def _new(topic: Topic, settings: Settings) -> NewTopic:
+    config = topic_config(topic, settings.replication)
     return NewTopic(topic.name, settings.partitions, settings.replication, config=config)
 
 

@@ -26,7 +26,6 @@ from schemas.errors import BadInputError
 
 _IDLE_S = 0.2
 _BUSY_MIN_S, _BUSY_MAX_S = 0.001, 0.02
-_GRACE_S = 5.0
 
 log = logging.getLogger(__name__)
 
@@ -68,6 +67,7 @@ class _Worker:
         self, settings: Settings, member: Member, work: Work, membership: Membership, transactions: Transactions
     ) -> None:
         self._slots = settings.slots
+        self._drain_s = settings.drain_s
         self._member = member
         self._work = work
         self._membership = membership
@@ -89,8 +89,8 @@ class _Worker:
         self._start()
 
     def finish(self) -> None:
-        """Start nothing new; wait a few seconds for what is running, commit it, leave the rest to come again."""
-        deadline = time.monotonic() + _GRACE_S
+        """Start nothing new; wait a while for what is running, commit it, leave the rest to come again."""
+        deadline = time.monotonic() + self._drain_s
         while self._running and time.monotonic() < deadline:
             self._membership.poll(_BUSY_MAX_S)
             self._settle()

@@ -6,10 +6,12 @@ from typing import Annotated
 
 import typer
 
+from infra.bus.topics import create_topics
 from infra.cli.errors import CliError, Exit
 from infra.cli.lookup import events, last_jobs
 from infra.cli.output import console, moment, print_json, say, table
 from infra.cli.reach import reach, settings_of
+from infra.clickhouse import migrate
 from infra.local.doctor import diagnose
 from infra.local.pidfile import AlreadyRunningError
 from infra.local.services import Services, read_services
@@ -36,6 +38,13 @@ def up(
         return
     _print_services(services)
     say(f"logs in {settings.state / 'logs'}; stop it with 'longtake down'")
+
+
+def setup(ctx: typer.Context) -> None:
+    """Make the topics and tables on services that are already there. Safe to repeat: a deployment's first step."""
+    settings = reach(ctx, "kafka", "clickhouse")
+    topics, migrations = create_topics(settings), migrate(settings)
+    say(f"{len(topics)} topics made, {len(migrations)} migrations applied")
 
 
 def down(ctx: typer.Context) -> None:
