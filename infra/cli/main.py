@@ -57,7 +57,7 @@ def new_app() -> typer.Typer:
         rich_markup_mode="rich",
     )
     app.callback()(_options)
-    for command in (demo.demo, stack.up, stack.down, stack.status, stack.doctor, stack.env, worker.worker):
+    for command in (demo.demo, stack.up, stack.down, stack.status, stack.doctor, stack.env, stack.setup, worker.worker):
         app.command(rich_help_panel=_LINE)(command)
     app.command(rich_help_panel=_JOBS, epilog=submit.EXAMPLES)(submit.submit)
     app.command(rich_help_panel=_JOBS, epilog=watch.EXAMPLES)(watch.watch)
@@ -83,7 +83,8 @@ def main() -> None:
         _end(error.code, str(error))
     except ValidationError as error:
         first = error.errors()[0]
-        _end(Exit.USAGE, f"LONGTAKE_{'_'.join(map(str, first['loc'])).upper()}: {first['msg']}")
+        where = f"LONGTAKE_{'_'.join(map(str, first['loc'])).upper()}: " if first["loc"] else ""
+        _end(Exit.USAGE, where + first["msg"].removeprefix("Value error, "))
     except NotRunningError as error:
         _end(Exit.NOT_RUNNING, str(error))
     except KafkaException as error:
