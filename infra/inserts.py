@@ -13,10 +13,13 @@ from typing import Any, TypeAlias, TypeVar
 import pyarrow as pa
 from clickhouse_connect.driver.client import Client
 from clickhouse_connect.driver.exceptions import DatabaseError, OperationalError
+from prometheus_client import Counter, Histogram
 
 from infra.clickhouse import connect, migrate
 from infra.settings import Settings
 
+INSERT_S = Histogram("longtake_insert_seconds", "One insert into ClickHouse, answered.", ("table",))
+ROWS = Counter("longtake_rows_inserted_total", "Rows that ClickHouse took, or had taken before.", ("table",))
 log = logging.getLogger(__name__)
 T = TypeVar("T")
 Value: TypeAlias = str | int | float | bool | date | Sequence[str] | Sequence[int] | Sequence[float] | None
@@ -118,7 +121,9 @@ class Database:
         except (pa.ArrowInvalid, pa.ArrowTypeError, OverflowError) as error:
             raise RowsError(f"{token}: {error}") from error
         settings = {"insert_deduplication_token": token, "async_insert": 0}
-        client.insert_arrow(rows.table, pa.Table.from_arrays(arrays, schema=pa.schema(fields)), settings=settings)
+        with INSERT_S.labels(rows.table).time():
+            client.insert_arrow(rows.table, pa.Table.from_arrays(arrays, schema=pa.schema(fields)), settings=settings)
+        ROWS.labels(rows.table).inc(rows.count)
 
     def _landed(self, client: Client, rows: Rows) -> bool:
         if rows.since_us > self._server_since(client) + _SKEW_US:

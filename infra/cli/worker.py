@@ -32,6 +32,8 @@ class Role(StrEnum):
     CHECK_PIECES = "check-pieces"
     CHECK_VIDEOS = "check-videos"
     INSIGHTS = "insights"
+    SWEEP = "sweep"
+    EXPORTER = "exporter"
 
 
 MODULES = {
@@ -42,6 +44,8 @@ MODULES = {
     Role.CHECK_PIECES: "qc_consumers.pieces",
     Role.CHECK_VIDEOS: "qc_consumers.videos",
     Role.INSIGHTS: "streams.insights.worker",
+    Role.SWEEP: "infra.storage.worker",
+    Role.EXPORTER: "infra.metrics.exporter",
 }
 """Imported when the role is started: a director loads no engine, the command line loads neither."""
 
@@ -53,6 +57,8 @@ NEEDS = {
     Role.CHECK_PIECES: ("kafka", "objects", "clickhouse"),
     Role.CHECK_VIDEOS: ("kafka", "objects", "clickhouse"),
     Role.INSIGHTS: ("kafka",),
+    Role.SWEEP: ("kafka", "objects"),
+    Role.EXPORTER: ("kafka", "objects", "clickhouse"),
 }
 """The addresses each role works with."""
 

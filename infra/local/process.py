@@ -20,9 +20,16 @@ class Process:
     """A command in a process group of its own, which the kernel kills when the thread that started it ends."""
 
     def __init__(
-        self, command: Sequence[str | Path], *, log: Path, cwd: Path, env: Mapping[str, str] | None = None
+        self,
+        command: Sequence[str | Path],
+        *,
+        log: Path,
+        cwd: Path,
+        env: Mapping[str, str] | None = None,
+        metrics_port: int = 0,
     ) -> None:
         self.log = log
+        self.metrics_port = metrics_port
         log.parent.mkdir(parents=True, exist_ok=True)
         with log.open("ab") as output:
             self._popen = subprocess.Popen(

@@ -26,6 +26,7 @@ class ProcessStatus:
     pid: int
     restarts: int
     exit_code: int | None
+    metrics_port: int = 0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -42,12 +43,17 @@ class Services:
 
 
 def write_services(state: Path, services: Services) -> None:
-    """Replace the file; readable by its owner only, because it holds the password of ClickHouse."""
-    part = _path(state).with_suffix(".part")
-    part.unlink(missing_ok=True)
-    part.touch(mode=0o600)
-    part.write_bytes(msgspec.json.format(msgspec.json.encode(services)))
-    part.replace(_path(state))
+    """Replace the file; readable by its owner only, because it holds the password of ClickHouse.
+
+    Beside it `metrics.json` names the processes' metrics to a Prometheus (its `file_sd_configs`).
+    """
+    targets = [
+        {"targets": [f"127.0.0.1:{p.metrics_port}"], "labels": {"role": p.name.rpartition("-")[0], "process": p.name}}
+        for p in services.processes
+        if p.metrics_port
+    ]
+    _replace(state / "metrics.json", msgspec.json.format(msgspec.json.encode(targets)))
+    _replace(_path(state), msgspec.json.format(msgspec.json.encode(services)))
 
 
 def remove_services(state: Path) -> None:
@@ -109,6 +115,14 @@ def _text(value: object) -> str:
     if isinstance(value, Path):
         return str(value.absolute())
     return json.dumps(value) if isinstance(value, dict) else str(value)
+
+
+def _replace(path: Path, content: bytes) -> None:
+    part = path.with_suffix(".part")
+    part.unlink(missing_ok=True)
+    part.touch(mode=0o600)
+    part.write_bytes(content)
+    part.replace(path)
 
 
 def _path(state: Path) -> Path:

@@ -40,7 +40,10 @@ class Supervised:
     def status(self) -> ProcessStatus:
         """What to tell a person."""
         pid = self._process.pid if self._process else 0
-        return ProcessStatus(name=self.name, pid=pid, restarts=self._restarts, exit_code=self._exit_code)
+        port = self._process.metrics_port if self._process else 0
+        return ProcessStatus(
+            name=self.name, pid=pid, restarts=self._restarts, exit_code=self._exit_code, metrics_port=port
+        )
 
     def start(self, now_s: float) -> None:
         """Begin its first life."""

@@ -24,12 +24,13 @@ from infra.local.guardian import Guardian
 from infra.local.kafka import LocalKafka
 from infra.local.packages import PackageError, kafka_jars, libchdb
 from infra.local.pidfile import AlreadyRunningError, PidFile
+from infra.local.ports import free_port
 from infra.local.process import Process, ServiceError
 from infra.local.services import Services, environment, remove_services, write_services
 from infra.local.supervised import Supervised, bound_logs
 from infra.settings import Settings
 
-ROLES = ("director", "generate", "stitch", "assemble", "check-pieces", "check-videos", "insights")
+ROLES = ("director", "generate", "stitch", "assemble", "check-pieces", "check-videos", "insights", "sweep", "exporter")
 WORKERS: Mapping[str, int] = dict.fromkeys(ROLES, 1)
 
 ALREADY_RUNNING = 3
@@ -157,9 +158,14 @@ class Stack:
         return clickhouse
 
     def _starter(self, name: str, command: Sequence[str]) -> Callable[[], Process]:
-        variables = environment(self._settings)
         file, folder = self._logs / f"{name}.log", self._settings.state
-        return lambda: Process(command, log=file, cwd=folder, env=variables)
+
+        def start() -> Process:
+            port = free_port()
+            variables = environment(self._settings.model_copy(update={"metrics_port": port}))
+            return Process(command, log=file, cwd=folder, env=variables, metrics_port=port)
+
+        return start
 
     def _started(self, name: str, start: Callable[[], Process]) -> Supervised:
         supervised = Supervised(name, start, self._guardian)

@@ -10,11 +10,13 @@ import logging
 import os
 import signal
 import threading
+import time
 
 import faust
 from faust.types.auth import CredentialsT
 
 from infra.bus.access import MECHANISM, tls_context
+from infra.metrics.door import Door, Health
 from infra.settings import Settings
 from streams.insights.driver import App
 from streams.insights.facts import SOURCES
@@ -23,6 +25,7 @@ from streams.insights.ledger import Ledger
 
 _LOOK_FOR_GENERATION_S = 2.0
 _STOP_S = 10.0
+_BEAT_S = 0.5
 log = logging.getLogger(__name__)
 
 
@@ -85,12 +88,38 @@ async def _serve(settings: Settings, generations: Generations, generation: int) 
         asyncio.create_task(_broken(app), name="Faust"),
         asyncio.create_task(ledger.broken(), name="an event"),
     }
-    done, _ = await asyncio.wait(reasons, return_when=asyncio.FIRST_COMPLETED)
+    pulse = Pulse()
+    beating = asyncio.create_task(pulse.beat())
+    health = Health(age_s=pulse.age_s, unhealthy=lambda: pulse.stopped(settings.watchdog_s), unready=lambda: "")
+    with Door(settings, health):
+        done, _ = await asyncio.wait(reasons, return_when=asyncio.FIRST_COMPLETED)
+    beating.cancel()
     log.info("insights ends by %s", " and ".join(task.get_name() for task in done))
     _end_process_after(_STOP_S)
     await app.stop()
     for task in done:
         task.result()
+
+
+class Pulse:
+    """Whether the event loop turns."""
+
+    def __init__(self) -> None:
+        self._last = time.monotonic()
+
+    async def beat(self) -> None:
+        """For ever."""
+        while True:
+            self._last = time.monotonic()
+            await asyncio.sleep(_BEAT_S)
+
+    def age_s(self) -> float:
+        """Since it turned last."""
+        return time.monotonic() - self._last
+
+    def stopped(self, limit_s: float) -> str:
+        """What is wrong if it does not."""
+        return f"the loop has not turned for {self.age_s():.1f} s" if self.age_s() > limit_s else ""
 
 
 async def _superseded(generations: Generations, generation: int) -> None:

@@ -1,0 +1,89 @@
+"""What only an onlooker knows: how far groups are behind, whether the services answer, how full the disk is."""
+
+import logging
+import shutil
+import socket
+from collections.abc import Iterable
+from concurrent.futures import Future
+from pathlib import Path
+from typing import Any
+from urllib.parse import unquote, urlsplit
+
+from confluent_kafka import ConsumerGroupTopicPartitions, KafkaException
+from confluent_kafka.admin import AdminClient
+from prometheus_client import Gauge
+
+from infra.bus.message import Partition
+from infra.bus.progress import EndsQuery, Offsets
+from infra.settings import Settings
+from schemas.topics import DEAD_LETTERS
+
+_ANSWER_S = 10.0
+_PREFIX = "longtake."
+
+LAG = Gauge(
+    "longtake_consumer_lag_records",
+    "Committed records that a group has not committed the outcome of: what waits and what is in hand.",
+    ("group", "topic", "partition"),
+)
+UP = Gauge("longtake_service_up", "1: the service takes connections.", ("service",))
+LETTERS = Gauge("longtake_dead_letter_records", "Records on the dead-letter topic.")
+FREE = Gauge("longtake_disk_free_bytes", "Of the file system of a local object store.")
+SIZE = Gauge("longtake_disk_bytes", "Of the file system of a local object store.")
+
+log = logging.getLogger(__name__)
+
+
+def look_at_groups(client: AdminClient, letters: Iterable[Partition]) -> None:
+    """Set the lag of every group of the line. Raises: KafkaException, TimeoutError."""
+    listed: Any = client.list_consumer_groups(request_timeout=_ANSWER_S).result()
+    groups = [g.group_id for g in listed.valid if g.group_id.startswith(_PREFIX)]
+    committed = {group: _committed(client, group) for group in groups}
+    letters = set(letters)
+    places = {place for offsets in committed.values() for place in offsets} | letters
+    stable = EndsQuery(client, places).result().stable
+    LAG.clear()
+    for group, offsets in committed.items():
+        for (topic, partition), offset in offsets.items():
+            LAG.labels(group, topic, partition).set(max(0, stable[topic, partition] - offset))
+    LETTERS.set(sum(stable[place] for place in letters))
+
+
+def look_at_services(settings: Settings) -> None:
+    """Whether Kafka and ClickHouse take connections."""
+    clickhouse = urlsplit(settings.clickhouse)
+    addresses = {"kafka": settings.kafka.split(",")[0], "clickhouse": f"{clickhouse.hostname}:{clickhouse.port}"}
+    for name, address in addresses.items():
+        host, _, port = address.rpartition("/")[2].rpartition(":")
+        try:
+            with socket.create_connection((host.strip("[]"), int(port)), _ANSWER_S):
+                UP.labels(name).set(1)
+        except (OSError, ValueError):
+            UP.labels(name).set(0)
+
+
+def look_at_disk(settings: Settings) -> None:
+    """How full the file system of a `file://` store is."""
+    if settings.objects.startswith("file:"):
+        folder = Path(unquote(urlsplit(settings.objects).path))
+        if folder.is_dir():
+            usage = shutil.disk_usage(folder)
+            FREE.set(usage.free)
+            SIZE.set(usage.total)
+
+
+def dead_letter_places(client: AdminClient) -> set[Partition]:
+    """The partitions of the dead-letter topic."""
+    found = client.list_topics(DEAD_LETTERS, timeout=_ANSWER_S).topics[DEAD_LETTERS]
+    return {(DEAD_LETTERS, partition) for partition in found.partitions}
+
+
+def _committed(client: AdminClient, group: str) -> Offsets:
+    answers: dict[str, Future[Any]] = client.list_consumer_group_offsets(
+        [ConsumerGroupTopicPartitions(group)], request_timeout=_ANSWER_S
+    )
+    found = answers[group].result().topic_partitions
+    for partition in found:
+        if partition.error:
+            raise KafkaException(partition.error)
+    return {(p.topic, p.partition): p.offset for p in found if p.offset >= 0 and p.topic.startswith(_PREFIX)}
