@@ -3,10 +3,13 @@
 Blobs are written under attempt-unique keys and never changed; a reader checks the digest. Tensors are safetensors.
 """
 
+import contextlib
 import hashlib
 import logging
 import re
-from collections.abc import Mapping
+import time
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass
 from pathlib import Path
 from urllib.parse import quote, unquote, urlsplit
 
@@ -24,8 +27,22 @@ Tensors = Mapping[str, NDArray[np.generic]]
 _KEY = re.compile(r"[A-Za-z0-9][A-Za-z0-9._=-]*(/[A-Za-z0-9][A-Za-z0-9._=-]*)*")
 _CHUNK = 8 << 20
 _SEAL_BYTES = 16
+_UPLOAD = re.compile(r"#\d+$")
+"""How obstore names a file in a folder until all of it is there; such names are never listed."""
+_CLOCK = "sweep/clock"
+_BATCH = 1000
+"""Objects deleted by one request, where the store can do that."""
 
 log = logging.getLogger(__name__)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Stored:
+    """An object as the store lists it. `modified_s` is when it was put, by the store's clock, since the epoch."""
+
+    key: str
+    size_bytes: int
+    modified_s: float
 
 
 class BlobError(Exception):
@@ -40,7 +57,7 @@ class Objects:
         self._local = Path(unquote(urlsplit(url).path)) if url.startswith("file:") else None
         if self._local:
             self._local.mkdir(parents=True, exist_ok=True)
-            self._store = obstore.store.LocalStore(self._local)
+            self._store = obstore.store.LocalStore(self._local, automatic_cleanup=True)
         else:
             self._store = obstore.store.from_url(self.url)
 
@@ -120,6 +137,34 @@ class Objects:
             return event
         log.warning("the manifest of %s is damaged and passed over", request_hash)
         return None
+
+    def listed(self) -> Iterator[Stored]:
+        """Every object there is. What is put meanwhile may be missing."""
+        for chunk in obstore.list(self._store, chunk_size=1000):
+            for meta in chunk:
+                modified_s = meta["last_modified"].timestamp()
+                yield Stored(key=meta["path"], size_bytes=meta["size"], modified_s=modified_s)
+
+    def delete(self, keys: Iterable[str]) -> None:
+        """Remove objects; those that are gone already do not matter."""
+        left = list(keys)
+        size = 1 if self._local else _BATCH
+        for start in range(0, len(left), size):
+            with contextlib.suppress(FileNotFoundError):
+                obstore.delete(self._store, left[start : start + size])
+
+    def delete_broken_uploads(self, age_s: float) -> int:
+        """Remove what killed writers have left in a folder, older than that, and return how many. Other stores do it themselves."""
+        uploads = self._local.rglob("*#*") if self._local else ()
+        old = [path for path in uploads if _UPLOAD.search(path.name) and time.time() - path.stat().st_mtime >= age_s]
+        for path in old:
+            path.unlink(missing_ok=True)
+        return len(old)
+
+    def clock_s(self) -> float:
+        """The store's time since the epoch, which is not this machine's."""
+        obstore.put(self._store, _CLOCK, b"")
+        return obstore.head(self._store, _CLOCK)["last_modified"].timestamp()
 
     def key_of(self, blob: Blob) -> str:
         """The blob's key. Raises: BlobError if its URI is outside this store."""

@@ -78,6 +78,23 @@ class Settings(BaseSettings):
     """Records in flight per worker."""
     drain_s: float = 5.0
     """How long a worker that is told to stop may finish what it has in hand; the rest comes again."""
+    min_free_bytes: int = Field(default=2 << 30, ge=0)
+    """Below it, on the disk of `state` or of a local object store, no new job starts; jobs wait in the director's table."""
+    sweep_s: float = Field(default=3600.0, gt=0)
+    """How often the object store is swept; every minute while the disk is nearly full."""
+    sweep_grace_s: float = Field(default=6 * 3600.0, ge=0)
+    """Longer than a worker takes from the first object it stores for a segment to the event that names it."""
+    keep_failed_s: float = Field(default=7 * 86400.0, ge=0)
+    """What a failed or cancelled job has, so that a retry need not make it again."""
+    keep_manifests_s: float = Field(default=7 * 86400.0, ge=0)
+    """Answers to requests: as long as a request is on its topic."""
+    keep_latents_s: float = Field(default=86400.0, ge=0)
+    """Of a finished job, like the next four."""
+    keep_frames_s: float = Field(default=0.0, ge=0)
+    keep_pieces_s: float = Field(default=0.0, ge=0)
+    keep_references_s: float = Field(default=0.0, ge=0)
+    keep_videos_s: float | None = Field(default=None, ge=0)
+    """None: for ever."""
     segment_timeout_s: float = 600.0
     """A segment whose engine has not made a step for this long is given up."""
 

@@ -24,6 +24,7 @@ from infra.cli import (
     sql,
     stack,
     submit,
+    sweep,
     topics,
     watch,
     worker,
@@ -67,6 +68,7 @@ def new_app() -> typer.Typer:
     app.command(rich_help_panel=_LOOK)(report.report)
     app.command(rich_help_panel=_LOOK, epilog=sql.EXAMPLES)(sql.sql)
     app.command(rich_help_panel=_LOOK)(topics.topics)
+    app.command(rich_help_panel=_LOOK)(sweep.sweep)
     app.command(rich_help_panel=_LOOK, epilog=diagnose.EXAMPLES)(diagnose.diagnose)
     app.command(rich_help_panel=_LOOK, epilog=plan.EXAMPLES)(plan.plan)
     app.add_typer(acls.app, name="acls", rich_help_panel=_LINE)

@@ -18,6 +18,7 @@ from infra.local.services import Services, read_services
 from infra.local.stack import down as stop_stack
 from infra.local.stack import up as start_stack
 from infra.local.supervisor import WORKERS
+from infra.storage.disk import shortage
 from schemas.records import EngineBaseline, JobChanged, LineThroughput
 from schemas.rows import RESTING
 
@@ -62,13 +63,17 @@ def status(ctx: typer.Context, as_json: Json = False) -> None:
     engines = [e for e in derived.values() if isinstance(e, EngineBaseline)]
     minutes = [e for e in derived.values() if isinstance(e, LineThroughput)]
     minutes = sorted(minutes, key=lambda minute: minute.minute_us)[-_MINUTES:]
+    short = shortage(settings)
     if as_json:
         processes = services.processes if services else ()
         addresses = {name: getattr(settings, name) for name in ("kafka", "clickhouse", "objects")}
+        addresses["shortage"] = short
         print_json(addresses | {"processes": processes, "working": working, "engines": engines, "minutes": minutes})
         return
     if services:
         _print_services(services)
+    if short:
+        say(f"no new job starts: {short}")
     _print_line(working, engines, minutes)
 
 

@@ -1,0 +1,140 @@
+"""Every topic that names objects, longtake.jobs.state.v1 -> what the log still refers to.
+
+The order matters. An object goes from the store (young) to an event (in flight) to a row of the table. They are looked at in
+this order: the store's clock, then what each group has read, then the records it has not, then the table. So an object on its
+way is seen where it is or where it goes to.
+"""
+
+import time
+from collections.abc import Iterable, Iterator
+
+from confluent_kafka import ConsumerGroupTopicPartitions, TopicPartition
+from confluent_kafka.admin import AdminClient
+
+from infra.bus import clients
+from infra.bus.clients import Member
+from infra.bus.errors import BusError
+from infra.bus.message import Partition
+from infra.bus.progress import EndsQuery
+from infra.bus.reader import Reader
+from infra.bus.rows import RowReader
+from infra.bus.topics import partition_counts
+from infra.bus.watchdog import Watchdog
+from infra.objects import BlobError, Objects
+from infra.settings import Settings
+from infra.storage.retention import JobMarks, Marks
+from schemas.blobs import blobs_in
+from schemas.codec import decode
+from schemas.errors import BadInputError
+from schemas.records import (
+    AssemblyRequested,
+    JobState,
+    PieceRequested,
+    PieceStitched,
+    SegmentGenerated,
+    SegmentRequested,
+    VideoAssembled,
+)
+from schemas.topics import DEAD_LETTERS, Event
+
+READERS = {
+    SegmentRequested.topic: ("generate",),
+    PieceRequested.topic: ("stitch",),
+    AssemblyRequested.topic: ("assemble",),
+    SegmentGenerated.topic: ("director",),
+    PieceStitched.topic: ("director", "check-pieces"),
+    VideoAssembled.topic: ("director", "check-videos"),
+}
+"""Who opens the objects, or puts them into a row, that a topic names."""
+_ANSWER_S = 30.0
+_SETTLED_S = 2 * clients.TRANSACTION_TIMEOUT_MS / 1000
+_POLL_S = 0.1
+
+
+def read_marks(settings: Settings, objects: Objects) -> Marks:
+    """What the log refers to now. Raises: BusError if it cannot be read to its end; then nothing may be removed."""
+    since_s = objects.clock_s()
+    client = clients.admin(settings)
+    starts = _unread(client)
+    _settle(client, starts)
+    in_flight = frozenset(_in_flight(settings, objects, starts))
+    return Marks(since_s=since_s, in_flight=in_flight, jobs=dict(_jobs(settings, client, objects)))
+
+
+def _unread(client: AdminClient) -> dict[Partition, int]:
+    """Where each partition's slowest reader is. A group that has committed nothing has everything to read. Dead letters may be replayed."""
+    counts = partition_counts(client, [*READERS, DEAD_LETTERS])
+    starts = {(DEAD_LETTERS, partition): 0 for partition in range(counts[DEAD_LETTERS])}
+    for topic, roles in READERS.items():
+        places = [TopicPartition(topic, partition) for partition in range(counts[topic])]
+        for role in roles:
+            request = [ConsumerGroupTopicPartitions(Member(role=role, topics=()).group, places)]
+            (future,) = client.list_consumer_group_offsets(request, request_timeout=_ANSWER_S).values()
+            for place in future.result().topic_partitions:
+                key, offset = (place.topic, place.partition), max(0, place.offset or 0)
+                starts[key] = min(starts.get(key, offset), offset)
+    return starts
+
+
+def _settle(client: AdminClient, places: Iterable[Partition]) -> None:
+    """Wait for the transactions that are open now. Raises: BusError if one hangs."""
+    deadline = time.monotonic() + _SETTLED_S
+    wanted = list(places)
+    written = EndsQuery(client, wanted).result().written
+    while wanted:
+        stable = EndsQuery(client, wanted).result().stable
+        wanted = [place for place in wanted if stable[place] < written[place]]
+        if wanted and time.monotonic() > deadline:
+            names = ", ".join(f"{topic}/{partition}" for topic, partition in sorted(wanted))
+            raise BusError(f"hanging transaction: {names} cannot be read to the end")
+        time.sleep(_POLL_S if wanted else 0)
+
+
+def _in_flight(settings: Settings, objects: Objects, starts: dict[Partition, int]) -> Iterator[str]:
+    with Reader(clients.lone_consumer(settings, "longtake.sweep"), starts) as reader:
+        for message in reader.to_end():
+            event = _decoded(message.value)  # a dead letter's value is the original's
+            if event is None:
+                continue
+            yield from _keys(objects, event)
+            if isinstance(event, SegmentRequested | PieceRequested | AssemblyRequested):
+                yield from _answer(objects, event.request_hash)
+
+
+def _answer(objects: Objects, request_hash: str) -> Iterator[str]:
+    """What an answer names that is in the store, but was perhaps not yet announced."""
+    try:
+        kept = objects.get_manifest(request_hash)
+    except ValueError:  # a request_hash that nobody would keep an answer under
+        return
+    event = _decoded(kept)
+    if event:
+        yield from _keys(objects, event)
+
+
+def _decoded(value: bytes | None) -> Event | None:
+    """None: its reader will not be able to read it either."""
+    try:
+        return decode(value or b"")
+    except BadInputError:
+        return None
+
+
+def _jobs(settings: Settings, client: AdminClient, objects: Objects) -> Iterator[tuple[str, JobMarks]]:
+    reader = RowReader(settings, "longtake.sweep", Watchdog("sweep", settings.watchdog_s))
+    try:
+        counts = partition_counts(client, [JobState.topic])
+        for rows in reader.read(set(range(counts[JobState.topic]))).values():
+            for row in rows:
+                keys = frozenset(_keys(objects, row))
+                yield row.job_id, JobMarks(stage=row.stage, changed_s=row.changed_us / 1e6, keys=keys)
+    finally:
+        reader.close()
+
+
+def _keys(objects: Objects, record: object) -> Iterator[str]:
+    for blob in blobs_in(record):
+        try:
+            yield objects.key_of(blob)
+        except BlobError:  # outside this store: not ours to remove either
+            continue
