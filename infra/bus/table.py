@@ -7,7 +7,7 @@ import logging
 import threading
 import time
 from collections import defaultdict
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 
 from confluent_kafka import murmur2
 
@@ -35,8 +35,16 @@ _IDLE_S = 0.2
 log = logging.getLogger(__name__)
 
 
-def run_table(settings: Settings, member: Member, decider: Decider, stop: threading.Event) -> None:
+def run_table(
+    settings: Settings,
+    member: Member,
+    decider: Decider,
+    stop: threading.Event,
+    has_room: Callable[[], bool] = lambda: True,
+) -> None:
     """Decide on the records of the member's topics until `stop`, and every `settings.scan_s` on rows nobody wrote about.
+
+    While there is no room, jobs that wait are not started; `has_room` is asked at every turn.
 
     Raises: BusError, or what the decider raised. Either way nothing is lost: end the process and start it again.
     """
@@ -45,7 +53,7 @@ def run_table(settings: Settings, member: Member, decider: Decider, stop: thread
     with Watchdog(member.name, settings.watchdog_s) as watchdog:
         membership = Membership(clients.table_consumer(settings, member), ProgressWatch(settings), watchdog)
         reader = RowReader(settings, member.name, watchdog)
-        table = _Table(member, decider, membership, transactions, reader, partitions)
+        table = _Table(member, decider, membership, transactions, reader, partitions, has_room)
         next_scan = time.monotonic() + settings.scan_s
         while not stop.is_set():
             table.turn()
@@ -67,6 +75,7 @@ class _Table:
         transactions: Transactions,
         reader: RowReader,
         partitions: int,
+        has_room: Callable[[], bool],
     ) -> None:
         self._member = member
         self._decider = decider
@@ -74,6 +83,9 @@ class _Table:
         self._transactions = transactions
         self._reader = reader
         self._partitions = partitions
+        self._has_room = has_room
+        self._held_up = False
+        """Jobs wait for room."""
         self._cap = DeadLetterCap()
         self._encoder = RowEncoder()
         self._polled: list[Message] = []
@@ -92,6 +104,9 @@ class _Table:
         self._load()
         if self._polled:
             self._decide()
+        if self._held_up and self._has_room():
+            self._held_up = False
+            self._start_all(self._rows)
 
     def scan(self) -> None:
         """Decide on rows that nobody wrote about."""
@@ -113,11 +128,7 @@ class _Table:
             self._positions |= {place: max(0, offset) for place, offset in committed.items()}
             self._rows |= self._reader.read(new)
             self._queue_up(new)
-            for partition in new:
-                batch = self._batch(partition)
-                self._start(partition, batch, time.time_ns() // 1000)
-                if batch.outputs:
-                    self._commit(batch)
+            self._start_all(new)
 
     def _decide(self) -> None:
         now_us = time.time_ns() // 1000
@@ -157,10 +168,21 @@ class _Table:
         full = self._queues[message.partition].full(state)
         return self._decider.refuse(message, state, full, now_us) if full else decision
 
+    def _start_all(self, partitions: Iterable[int]) -> None:
+        """Start the jobs whose turn it is though no record came."""
+        for partition in list(partitions):
+            batch = self._batch(partition)
+            self._start(partition, batch, time.time_ns() // 1000)
+            if batch.outputs:
+                self._commit(batch)
+
     def _start(self, partition: int, batch: Batch, now_us: int) -> None:
         """Start the jobs whose turn it is."""
         queue = self._queues[partition]
         while (job_id := queue.next()) is not None and (row := batch.row(partition, job_id)):
+            if not self._has_room():
+                self._held_up = True
+                return
             decision = self._decider.start(row, now_us)
             if decision.state:
                 queue.saw(row, decision.state)
