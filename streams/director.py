@@ -11,6 +11,7 @@ from infra.bus.clients import Member
 from infra.bus.process import stop_on_signals
 from infra.bus.table import run_table
 from infra.settings import Settings
+from infra.storage.disk import DiskWatch
 from schemas.engines import add_installed
 from schemas.records import Instruction, Lint, Shot
 from streams.decider import INPUTS, JobDecider
@@ -33,7 +34,8 @@ def run(settings: Settings, slot: int) -> None:
         weights=settings.tenant_weights,
     )
     member = Member(role="director", topics=INPUTS, slot=slot)
-    run_table(settings, member, JobDecider(rules=rules, instruct=instruct_shots, limits=limits), stop)
+    decider = JobDecider(rules=rules, instruct=instruct_shots, limits=limits)
+    run_table(settings, member, decider, stop, DiskWatch(settings).has_room)
 
 
 def instruct_shots(
