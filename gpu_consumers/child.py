@@ -4,12 +4,14 @@ Started by `process.py` as `python -m gpu_consumers.child FD`. It can be killed 
 its own, and what it holds in memory can be restored.
 """
 
+import logging
 import os
 import queue
 import signal
 import sys
 import threading
 from collections.abc import Callable
+from contextlib import nullcontext
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
@@ -20,7 +22,9 @@ from gpu_consumers.engines.engine import Engine, EngineError, NoRoomError
 from gpu_consumers.faults import classify
 from gpu_consumers.held import HeldStates
 from gpu_consumers.inject import Faults, FaultyStages
+from gpu_consumers.memory.pool import Pool, cuda_stats, empty_cuda_cache
 from gpu_consumers.pipe import (
+    ENGINE_STAGES,
     ChildEnd,
     Done,
     EngineOpened,
@@ -47,6 +51,7 @@ _BROKEN = frozenset({*_DISCARD, FailureKind.IO})
 """What an error that is not an EngineError may say of the machine; of the picture only the engine can speak."""
 _AHEAD = 1
 """Segments that wait between two stages: more would only hold memory."""
+log = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -69,6 +74,7 @@ class Pipeline:
         self._pipe = pipe
         self._meter = BusyMeter()
         self._stages = self._made(config)
+        self._pool = Pool(cuda_stats, self._rebuild_pool)
         self._in_hand: dict[int, tuple[int, Stage]] = {}
         """Of each thread: number and stage."""
         self._unwanted: set[int] = set()
@@ -102,6 +108,13 @@ class Pipeline:
             on_engine=self._engine_opened,
         )
 
+    def _rebuild_pool(self) -> None:
+        """States in memory go too: they lie all over it, and come again from their latents, bit by bit the same."""
+        log.warning("the memory pool is rebuilt")
+        while self._stages.held.drop_idlest():
+            pass
+        empty_cuda_cache()
+
     def submit(self, number: int, request: SegmentRequested) -> None:
         """Take a request in."""
         self._meter.arrived(number)
@@ -121,8 +134,9 @@ class Pipeline:
         while True:
             task = source.get()
             try:
-                self._beat(task.number, first)
-                made = work(task.request, task.made, partial(self._beat, task.number))
+                with self._pool.segment() if first in ENGINE_STAGES else nullcontext():
+                    self._beat(task.number, first)
+                    made = work(task.request, task.made, partial(self._beat, task.number))
             except StoppedError:
                 self._dropped(task.number)
             except EngineError as error:

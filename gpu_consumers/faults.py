@@ -127,7 +127,10 @@ _LATER: dict[FailureKind, frozenset[Change]] = {
 
 def retry(request: SegmentRequested, kind: FailureKind, failures: int) -> Retry:
     """What the next attempt at a segment is. `failures`: of this segment so far, this one included."""
+    return Retry(from_frame=request.start_frame, changes=changes_after(kind, failures))
+
+
+def changes_after(kind: FailureKind, failures: int) -> frozenset[Change]:
+    """What the next attempt does otherwise: the worker what concerns its process and device, the director what is in the request."""
     changes = _FIRST.get(kind, frozenset())
-    if failures > 1:
-        changes |= _LATER.get(kind, frozenset())
-    return Retry(from_frame=request.start_frame, changes=changes)
+    return changes | _LATER.get(kind, frozenset()) if failures > 1 else changes

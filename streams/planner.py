@@ -2,13 +2,23 @@
 
 from dataclasses import replace
 
+from gpu_consumers.engines.relief import relieved
+from gpu_consumers.faults import Change, changes_after
 from schemas.records import FailureKind, JobState, SegmentFailed, SegmentGenerated, Stage
-from streams.jobs import Rules, Step, failed, frontier, predecessor_stitched, present, varied, wanted, with_segment
+from streams.jobs import (
+    Rules,
+    Step,
+    failed,
+    frontier,
+    plan_of,
+    predecessor_stitched,
+    present,
+    varied,
+    wanted,
+    with_segment,
+)
 from streams.requests import ask_piece, ask_segment, oldest_reference
 from streams.rework import segment_lost
-
-_BAD_PICTURE = frozenset({FailureKind.NAN, FailureKind.BLACK, FailureKind.FROZEN, FailureKind.SINK_COLLAPSE})
-"""The same seed would give the same again."""
 
 
 def segment_generated(job: JobState, event: SegmentGenerated, now_us: int) -> Step | None:
@@ -29,7 +39,7 @@ def segment_generated(job: JobState, event: SegmentGenerated, now_us: int) -> St
 
 
 def segment_failed(job: JobState, event: SegmentFailed, now_us: int, rules: Rules) -> Step | None:
-    """Once more: with the same bits after a crash, with others if the picture was bad.
+    """Once more: with the same bits after a crash, with others if the picture was bad, with options that need less if there was no room.
 
     If the latents it continues from are lost, it is their turn: the oldest of them, as the others continue from it.
     """
@@ -42,8 +52,11 @@ def segment_failed(job: JobState, event: SegmentFailed, now_us: int, rules: Rule
         return segment_lost(job, next(lost, asked_from), event.reason, now_us, rules)
     failures = job.segments[index].failures + 1
     job = with_segment(job, index, failures=failures)
-    if event.kind in _BAD_PICTURE:
+    changes = changes_after(event.kind, failures)
+    if Change.OTHER_SEED in changes:
         job = varied(job, index)
+    plan = plan_of(job)
+    job = replace(job, plan=replace(plan, engine_options=relieved(plan.engine, plan.engine_options, changes)))
     if not event.retryable or failures >= rules.segment_attempts:
         times = "once" if failures == 1 else f"{failures} times"
         return failed(job, f"segment {index} failed {times}, last with {event.kind}: {event.reason}")

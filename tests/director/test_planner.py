@@ -50,12 +50,38 @@ def test_a_crashed_segment_is_asked_for_again_with_the_same_variation() -> None:
     assert line.job.attempts == 1
 
 
-@pytest.mark.parametrize("kind", [r.FailureKind.NAN, r.FailureKind.BLACK, r.FailureKind.FROZEN])
+@pytest.mark.parametrize(
+    "kind", [r.FailureKind.NAN, r.FailureKind.BLACK, r.FailureKind.FROZEN, r.FailureKind.SINK_COLLAPSE]
+)
 def test_a_bad_picture_is_asked_for_again_with_another_variation(kind: r.FailureKind) -> None:
     line = Line()
     again, _ = line.send(segment_failed(requested(line, 0), kind=kind))
     assert isinstance(again, r.SegmentRequested)
     assert (again.attempt, again.variation) == (2, 1)
+
+
+def test_a_segment_without_room_is_asked_for_with_less_and_so_are_those_behind_it() -> None:
+    line = Line()
+    take = prompt(engine="causal_dit", engine_options={"config": "tiny"}, width=64, height=64, fps=16.0, duration_s=12)
+    request = line.until(r.SegmentRequested, take, index=1)
+    again, _ = line.send(segment_failed(request, kind=r.FailureKind.OUT_OF_MEMORY))
+    assert isinstance(again, r.SegmentRequested)
+    assert again.engine_options == {"config": "tiny", "offload": "3"}
+    assert again.variation == 0
+    third, _ = line.send(segment_failed(again, kind=r.FailureKind.OUT_OF_MEMORY))
+    assert isinstance(third, r.SegmentRequested)
+    assert third.engine_options == {"config": "tiny", "offload": "3", "kv": "int8"}
+    following, *_ = line.send(generated(third))
+    assert isinstance(following, r.SegmentRequested)
+    assert (following.segment, following.engine_options) == (2, third.engine_options)
+
+
+def test_an_engine_without_a_cache_has_nothing_to_give_up() -> None:
+    line = Line()
+    request = requested(line, 0)
+    again, _ = line.send(segment_failed(request, kind=r.FailureKind.OUT_OF_MEMORY))
+    assert isinstance(again, r.SegmentRequested)
+    assert again.engine_options == request.engine_options
 
 
 def test_a_segment_that_fails_three_times_ends_the_job_with_the_reason() -> None:
