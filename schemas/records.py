@@ -384,6 +384,8 @@ class SegmentGenerated:
     decode_us: int
     store_us: int
     worker: str
+    notes: dict[str, str] = field(default_factory=dict)
+    """What the engine says of it besides: `embedding of shot 2` is the text whose embedding the shot follows, where that is not its own."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
