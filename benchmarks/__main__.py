@@ -7,7 +7,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
-from benchmarks import animatic, assembly, bus, causal_dit, director, generate, line, qc
+from benchmarks import animatic, assembly, bus, causal_dit, director, faults, generate, line, qc
 from infra.bus.topics import create_topics
 from infra.local.services import filled
 from infra.local.stack import down, up
@@ -49,6 +49,7 @@ TARGETS: Mapping[str, Target] = {
     "rows_ratio": _at_least(0.8),
     "engine_busy_share": _at_least(0.9),
     "animatic_fps_per_core": _at_least(60),
+    "fault_success_rate": _at_least(0.999),
     "dit_forward_ratio": _at_least(1),
     "streaming_decode_ratio": _at_least(0.95),
     "streaming_decode_memory_ratio": _at_most(1.05),
@@ -67,6 +68,7 @@ def main() -> None:
         "animatic": animatic.measure,
         "generate": generate.measure,
         "causal_dit": causal_dit.measure,
+        "faults": faults.measure,
         "line": line.measure,
     }
     parser = argparse.ArgumentParser(prog="python -m benchmarks")

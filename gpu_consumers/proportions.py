@@ -35,6 +35,12 @@ def wilson(rate: Rate, confidence: float = 0.95) -> tuple[float, float]:
     return float(interval.low), float(interval.high)
 
 
+def exact(rate: Rate, confidence: float = 0.95) -> tuple[float, float]:
+    """The interval that never promises too much (Clopper and Pearson 1934): wider than `wilson`."""
+    interval = binomtest(rate.successes, rate.trials).proportion_ci(confidence, method="exact")
+    return float(interval.low), float(interval.high)
+
+
 def compare(a: Rate, b: Rate, confidence: float = 0.95) -> Comparison:
     """Two rates: Newcombe's interval from the two score intervals (1998, method 10), and the pooled two-sided z-test."""
     (a_low, a_high), (b_low, b_high) = wilson(a, confidence), wilson(b, confidence)

@@ -3,7 +3,7 @@
 import pytest
 from scipy.stats import chi2_contingency
 
-from gpu_consumers.proportions import Rate, above, compare, wilson
+from gpu_consumers.proportions import Rate, above, compare, exact, wilson
 
 
 @pytest.mark.parametrize(
@@ -18,6 +18,20 @@ from gpu_consumers.proportions import Rate, above, compare, wilson
 def test_the_score_interval_is_the_published_one(rate: Rate, low: float, high: float) -> None:
     """Newcombe 1998a, table I, method 3."""
     assert wilson(rate) == pytest.approx((low, high), abs=5e-5)
+
+
+@pytest.mark.parametrize(
+    ("rate", "low", "high"),
+    [
+        (Rate(successes=81, trials=263), 0.2527, 0.3676),
+        (Rate(successes=15, trials=148), 0.0578, 0.1617),
+        (Rate(successes=0, trials=20), 0.0, 0.1684),
+        (Rate(successes=1, trials=29), 0.0009, 0.1776),
+    ],
+)
+def test_the_exact_interval_is_the_published_one(rate: Rate, low: float, high: float) -> None:
+    """Newcombe 1998a, table I, method 5."""
+    assert exact(rate) == pytest.approx((low, high), abs=5e-5)
 
 
 @pytest.mark.parametrize(

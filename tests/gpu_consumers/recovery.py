@@ -48,11 +48,14 @@ class Baseline:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Outcome:
-    """What became of a segment: None if it was given up; the failures on the way; whether anything went wrong at all."""
+    """What became of a segment: `event` None if it was given up; the failures on the way."""
 
     event: SegmentGenerated | None
     failures: tuple[FailureKind, ...]
+    faults: int
+    """That really happened."""
     struck: bool
+    """All that were to happen did."""
     same_bits: bool
     """Of latents and frames, as the baseline's."""
     varied: bool
@@ -100,14 +103,15 @@ def suffered(
         if len(files) < times:
             files.append(arm(folder, request, cell.stage, cell.kind))
         (event,) = work.submit(request).result(ANSWER_S)
-        struck = not any(file.exists() for file in files)
+        faults = sum(not file.exists() for file in files)
         if isinstance(event, SegmentGenerated):
             same = event.latents.digest == base.second.latents.digest
             same = same and pictures(objects, event.frames) == base.frames
             return Outcome(
                 event=event,
                 failures=tuple(failures),
-                struck=struck,
+                faults=faults,
+                struck=faults == len(files),
                 same_bits=same,
                 varied=bool(changed & {Change.OTHER_SEED, Change.SMALLER_CACHE}),
             )
@@ -116,7 +120,7 @@ def suffered(
         changes = retry(request, event.kind, len(failures)).changes
         changed |= changes
         request = asked_again(request, changes)
-    return Outcome(event=None, failures=tuple(failures), struck=True, same_bits=False, varied=False)
+    return Outcome(event=None, failures=tuple(failures), faults=times, struck=True, same_bits=False, varied=False)
 
 
 def asked_again(request: SegmentRequested, changes: AbstractSet[Change]) -> SegmentRequested:
