@@ -1,0 +1,130 @@
+"""A stack under attack: the real supervisor with its services and workers, whose processes are found, killed and stopped."""
+
+import contextlib
+import json
+import os
+import shutil
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+
+import psutil
+
+from infra.local.pidfile import running_pid
+from infra.local.services import environment, filled, read_services
+from infra.settings import Settings
+
+_READY_S = 90.0
+_DOWN_S = 60.0
+
+
+class Stack:
+    """A running stack. `settings` have its addresses."""
+
+    def __init__(self, settings: Settings, supervisor: subprocess.Popen[bytes]) -> None:
+        self.settings = settings
+        self.supervisor = supervisor
+
+    def pid(self, name: str) -> int:
+        """Of a process of the stack; 0: it is between two lives."""
+        services = read_services(self.settings.state)
+        processes = services.processes if services else ()
+        return next((process.pid for process in processes if process.name == name), 0)
+
+    def restarts(self) -> dict[str, int]:
+        """How often each process was started again."""
+        services = read_services(self.settings.state)
+        return {process.name: process.restarts for process in services.processes} if services else {}
+
+    def family(self, name: str) -> list[psutil.Process]:
+        """The process and all its descendants."""
+        try:
+            process = psutil.Process(self.pid(name))
+            return [process, *process.children(recursive=True)]
+        except (psutil.NoSuchProcess, ValueError):
+            return []
+
+    def engine(self, name: str) -> int:
+        """The engine process of a generate worker; 0: it is between two lives."""
+        return next((process.pid for process in self.family(name) if _is_engine(process)), 0)
+
+    def clock(self, name: str) -> Path:
+        """The file that says how wrong the clock of a process is."""
+        return _clock(self.settings, name)
+
+
+@contextmanager
+def running_stack(
+    settings: Settings, commands: Mapping[str, Sequence[str]], variables: Mapping[str, str] | None = None
+) -> Iterator[Stack]:
+    """The stack of these processes, with `variables` in their environment. It is ended in order at the end."""
+    settings.state.mkdir(parents=True, exist_ok=True)
+    log = settings.state / "supervisor.log"
+    with log.open("ab") as output:
+        supervisor = subprocess.Popen(
+            [sys.executable, "-m", "tests.local.stand_in", json.dumps(commands)],
+            env=environment(settings) | dict(variables or {}),
+            stdout=output,
+            stderr=subprocess.STDOUT,
+        )
+    try:
+        yield Stack(_ready(settings, supervisor, log), supervisor)
+    finally:
+        supervisor.terminate()
+        with contextlib.suppress(subprocess.TimeoutExpired):
+            supervisor.wait(_DOWN_S)
+        supervisor.kill()
+        supervisor.wait()
+        until_s = time.monotonic() + _DOWN_S
+        while running_pid(settings.state) is not None and time.monotonic() < until_s:
+            time.sleep(0.05)
+
+
+def with_wrong_clocks(commands: Mapping[str, Sequence[str]], settings: Settings) -> dict[str, list[str]]:
+    """The same commands; each process has a wall clock of its own, which is right until its file says otherwise.
+
+    Raises: FileNotFoundError without a C compiler; CalledProcessError.
+    """
+    compiler = shutil.which("cc")
+    if not compiler:
+        raise FileNotFoundError("no C compiler, which clock steps need: 'apt-get install gcc libc6-dev'")
+    settings.state.mkdir(parents=True, exist_ok=True)
+    library = settings.state / "clock.so"
+    source = Path(__file__).with_name("clock.c")
+    subprocess.run([compiler, "-shared", "-fPIC", "-O2", "-o", library, source, "-ldl"], check=True)
+    wrapped: dict[str, list[str]] = {}
+    for name, command in commands.items():
+        file = _clock(settings, name)
+        file.write_text("0\n")
+        wrapped[name] = ["/usr/bin/env", f"LD_PRELOAD={library}", f"WRONG_CLOCK={file}", *command]
+    return wrapped
+
+
+def send(processes: Sequence[psutil.Process], number: signal.Signals) -> None:
+    """A signal to all of them that still live."""
+    for process in processes:
+        with contextlib.suppress(ProcessLookupError):
+            os.kill(process.pid, number)
+
+
+def _ready(settings: Settings, supervisor: subprocess.Popen[bytes], log: Path) -> Settings:
+    until_s = time.monotonic() + _READY_S
+    while (services := read_services(settings.state)) is None:
+        assert supervisor.poll() is None, log.read_text()
+        assert time.monotonic() < until_s, f"the stack is not ready: {log.read_text()}"
+        time.sleep(0.05)
+    return filled(settings, services)
+
+
+def _is_engine(process: psutil.Process) -> bool:
+    with contextlib.suppress(psutil.NoSuchProcess):
+        return "gpu_consumers.child" in process.cmdline()
+    return False
+
+
+def _clock(settings: Settings, name: str) -> Path:
+    return settings.state / f"clock-{name}"

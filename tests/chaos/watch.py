@@ -1,0 +1,193 @@
+"""What the line has done, seen from outside: how far every group has read, what there is to read, what was said.
+
+Recovery is measured here. A fault hits partitions: those that its processes held, or all. Of them those count in which a
+committed record waits for its reader when the fault begins. The line has recovered when the group's committed offset has moved
+on in one of them: work that was affected was done and committed. Time runs from the fault (a kill, a pause), from its
+end (the store's faults), or from when the broker answers again.
+"""
+
+import contextlib
+import time
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+
+from confluent_kafka import Consumer, KafkaException, TopicPartition
+
+from infra.bus import clients
+from infra.bus.message import Message, Partition
+from infra.bus.received import received
+from infra.local.ports import answers
+from infra.settings import Settings
+from schemas.topics import TOPICS
+from tests.chaos.schedule import Fault
+
+_ASK_S = 1.0
+_DRAIN = 2000
+_SETTLE_S = 0.1
+"""A transaction that was decided before a kill may be committed this long after it."""
+
+Place = tuple[str, str, int]
+"""Group, topic, partition."""
+
+
+class Tail:
+    """Owns a reader of every topic. Knows the last committed record of each partition, and keeps records of some topics."""
+
+    def __init__(self, settings: Settings, keep: Iterable[str]) -> None:
+        self._keep = frozenset(keep)
+        self._consumer: Consumer = clients.lone_consumer(settings, "longtake.chaos.tail")
+        places = [TopicPartition(topic.name, p, 0) for topic in TOPICS for p in range(settings.partitions)]
+        self._consumer.assign(places)
+        self.last: dict[Partition, int] = {}
+        self.kept: list[Message] = []
+
+    def drain(self) -> None:
+        """Read what is there."""
+        for _ in range(_DRAIN):
+            record = self._consumer.poll(0)
+            if record is None:
+                return
+            got = received(record)
+            if isinstance(got, Message):
+                self.last[got.place] = got.offset
+                if got.topic in self._keep:
+                    self.kept.append(got)
+
+    def close(self) -> None:
+        self._consumer.close()
+
+
+class Groups:
+    """Owns a client for each group, and one that asks who holds what.
+
+    Offsets are asked for by a consumer that never joins. `AdminClient.list_consumer_group_offsets` with a time-out of a second ends
+    the process when the broker comes back (librdkafka 2.16: assertion `eonce->refcnt > 0`).
+    """
+
+    def __init__(self, settings: Settings) -> None:
+        self._settings = settings
+        self._admin = clients.admin(settings)
+        self._port = int(settings.kafka.rpartition(":")[2])
+        self._consumers: dict[str, Consumer] = {}
+        self._places = [TopicPartition(topic.name, p) for topic in TOPICS for p in range(settings.partitions)]
+
+    def alive(self) -> bool:
+        """Whether the broker serves."""
+        try:
+            return answers(self._port) and bool(self._admin.list_topics(timeout=_ASK_S).brokers)
+        except KafkaException:
+            return False
+
+    def of_role(self, role: str) -> str:
+        """The group of a role. Raises: StopIteration if it has none yet."""
+        found = self._admin.list_consumer_groups().result().valid
+        names = [group.group_id for group in found]
+        return next(name for name in names if name == f"longtake.{role}" or name.startswith(f"longtake.{role}."))
+
+    def committed(self, group: str) -> dict[Place, int]:
+        """The next offset of every partition that the group has committed; nothing while the broker is away."""
+        if not answers(self._port):
+            return {}
+        with contextlib.suppress(KafkaException):
+            found = self._consumer(group).committed(self._places, _ASK_S)
+            return {(group, p.topic, p.partition): p.offset for p in found if p.offset >= 0}
+        return {}
+
+    def held(self, group: str) -> dict[str, set[Partition]]:
+        """The partitions of each process, by its name in the stack."""
+        if not self.alive():
+            return {}
+        with contextlib.suppress(KafkaException):
+            described = self._admin.describe_consumer_groups([group])[group].result()
+            return {
+                _process(member.group_instance_id or ""): {
+                    (p.topic, p.partition) for p in member.assignment.topic_partitions
+                }
+                for member in described.members
+                if member.assignment
+            }
+        return {}
+
+    def close(self) -> None:
+        for consumer in self._consumers.values():
+            consumer.close()
+
+    def _consumer(self, group: str) -> Consumer:
+        """Not `read_committed`: that would wait for offsets in open transactions."""
+        if group not in self._consumers:
+            server = {"bootstrap.servers": self._settings.kafka, "metadata.recovery.strategy": "none"}
+            self._consumers[group] = Consumer(server | {"group.id": group, "isolation.level": "read_uncommitted"})
+        return self._consumers[group]
+
+
+@dataclass(slots=True, kw_only=True)
+class Recovery:
+    """One fault on its way to being recovered from."""
+
+    fault: Fault
+    name: str
+    groups: tuple[str, ...]
+    began_s: float
+    """On the monotonic clock: from here the time is measured."""
+    after_broker: bool = False
+    """The time is measured from when the broker answers."""
+    only: frozenset[Partition] | None = None
+    """The partitions that were hit; None: all of the groups'."""
+    before: dict[Place, int] = field(default_factory=dict)
+    waiting: set[Place] = field(default_factory=set)
+    took_s: float | None = None
+    idle: bool = False
+    """No record was waiting when it happened: the time says nothing."""
+
+
+class Watch:
+    """Owns the recoveries under way."""
+
+    def __init__(self, groups: Groups, tail: Tail) -> None:
+        self._groups = groups
+        self._tail = tail
+        self.pending: list[Recovery] = []
+        self.done: list[Recovery] = []
+
+    def waiting(self, group: str, held: Iterable[Partition] | None) -> dict[Place, int]:
+        """Partitions of the group in which a committed record waits, and how far the group is in each."""
+        places = None if held is None else set(held)
+        return {
+            place: offset
+            for place, offset in self._groups.committed(group).items()
+            if (places is None or place[1:] in places) and self._tail.last.get(place[1:], -1) >= offset
+        }
+
+    def add(self, recovery: Recovery, waiting: Mapping[Place, int]) -> None:
+        """`waiting` are the partitions that wait just before the fault."""
+        recovery.before = dict(waiting)
+        recovery.waiting = set(waiting)
+        recovery.idle = not waiting
+        self.pending.append(recovery)
+
+    def look(self) -> None:
+        """See who has recovered: a few milliseconds, once per turn."""
+        for recovery in list(self.pending):
+            now_s = time.monotonic()
+            if recovery.after_broker:
+                if not self._groups.alive():
+                    continue
+                recovery.after_broker, recovery.began_s = False, now_s
+            offsets = {k: v for group in recovery.groups for k, v in self._groups.committed(group).items()}
+            if now_s - recovery.began_s < _SETTLE_S:
+                recovery.before |= {place: offsets[place] for place in recovery.before if place in offsets}
+            elif self._moved(recovery, offsets):
+                recovery.took_s = now_s - recovery.began_s
+                self.pending.remove(recovery)
+                self.done.append(recovery)
+
+    def _moved(self, recovery: Recovery, offsets: Mapping[Place, int]) -> bool:
+        if recovery.idle and not recovery.before:
+            recovery.before = dict(offsets)
+        return any(offsets.get(place, offset) > offset for place, offset in recovery.before.items())
+
+
+def _process(instance: str) -> str:
+    """`longtake.generate-1` is `generate-1`; a group instance of insights has its generation in it."""
+    name = instance.removeprefix("longtake.")
+    return f"insights-{name.rpartition('-')[2]}" if name.startswith("insights") else name
