@@ -10,6 +10,7 @@ import queue
 import signal
 import sys
 import threading
+import time
 from collections.abc import Callable
 from contextlib import nullcontext
 from dataclasses import dataclass
@@ -38,6 +39,7 @@ from gpu_consumers.pipe import (
     Stopped,
 )
 from gpu_consumers.stages import Beat, Decoded, Denoised, Fetched, Saved, Stages
+from gpu_consumers.warm import begin, warm_request
 from infra.objects import Objects
 from schemas.codec import decode, encode
 from schemas.engines import add_installed
@@ -79,6 +81,9 @@ class Pipeline:
         """Of each thread: number and stage."""
         self._unwanted: set[int] = set()
         """Requests to be dropped at their next step."""
+        self._to_warm: queue.Queue[SegmentRequested | None] = queue.Queue()
+        """None: begin to denoise."""
+        self._warmed: queue.Queue[str] = queue.Queue()
         self._asked: queue.Queue[Task[None]] = queue.Queue()
         self._fetched: queue.Queue[Task[Fetched]] = queue.Queue()
         self._denoised: queue.Queue[Task[Denoised]] = queue.Queue(_AHEAD)
@@ -91,12 +96,28 @@ class Pipeline:
         stages = self._stages
         for loop in (
             partial(self._loop, Stage.FETCH, stages.fetch, self._asked, self._after_fetch),
-            partial(self._loop, Stage.RESTORE, stages.denoise, self._fetched, self._denoised.put),
+            self._denoise,
             partial(self._loop, Stage.SAVE, stages.save, self._denoised, self._saved.put),
             partial(self._loop, Stage.DECODE, stages.decode, self._saved, self._after_decode),
             partial(self._loop, Stage.STORE, stages.store, self._decoded, self._after_store),
         ):
             threading.Thread(target=loop, daemon=True).start()
+
+    def warm(self, request: SegmentRequested) -> str:
+        """Make an engine ready, before anything is submitted; what that took, in words."""
+        begin(request)
+        self._to_warm.put(request)
+        return self._warmed.get()
+
+    def work(self) -> None:
+        """Begin to denoise."""
+        self._to_warm.put(None)
+
+    def _denoise(self) -> None:
+        """The thread that the engine belongs to."""
+        while (request := self._to_warm.get()) is not None:
+            self._warmed.put(self._stages.warm(request))
+        self._loop(Stage.RESTORE, self._stages.denoise, self._fetched, self._denoised.put)
 
     def _made(self, config: Open) -> Stages:
         made = partial(FaultyStages, faults=Faults(folder=Path(config.faults))) if config.faults else Stages
@@ -201,6 +222,7 @@ def _kind(error: BaseException | None) -> FailureKind:
 
 def serve(fd: int) -> None:
     """Serve the worker at the other end of this socket. Never returns."""
+    begun_s = time.monotonic()
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C: the worker decides
     pipe = ChildEnd(fd)
     config = pipe.receive()
@@ -208,7 +230,9 @@ def serve(fd: int) -> None:
     add_installed()
     pipeline = Pipeline(pipe, config)
     pipeline.start()
-    pipe.send(Ready())
+    warmed = pipeline.warm(warm_request(config.warm)) if config.warm else ""
+    pipeline.work()
+    pipe.send(Ready(seconds=time.monotonic() - begun_s, warmed=warmed))
     while True:
         message = pipe.receive()
         if isinstance(message, Stop):

@@ -41,6 +41,8 @@ class Open(msgspec.Struct, frozen=True, tag=True, kw_only=True):
     objects: str
     worker: str
     held_states: int
+    warm: str = ""
+    """What to make ready before it says so (`warm.py`); empty: nothing."""
     faults: str = ""
     """A folder of faults on purpose (`inject.py`); empty: none."""
 
@@ -59,7 +61,10 @@ class Stop(msgspec.Struct, frozen=True, tag=True, kw_only=True):
 
 
 class Ready(msgspec.Struct, frozen=True, tag=True, kw_only=True):
-    """The engine process is up."""
+    """The engine process is up, `seconds` after its start; `warmed`: what was made ready, in words."""
+
+    seconds: float = 0.0
+    warmed: str = ""
 
 
 class EngineOpened(msgspec.Struct, frozen=True, tag=True, kw_only=True):

@@ -13,11 +13,12 @@ from safetensors import SafetensorError
 from gpu_consumers import checks
 from gpu_consumers.busy import BusyMeter
 from gpu_consumers.collapse import Shown, restored, watched
-from gpu_consumers.engines.engine import Engine, EngineError, EngineState, Frames, Latents, create
+from gpu_consumers.engines.engine import Engine, EngineError, EngineState, Frames, Latents, Noting, create
 from gpu_consumers.failed import failed
 from gpu_consumers.held import Held, HeldStates
 from gpu_consumers.pipe import Stage
 from gpu_consumers.room import restored as restored_with_room
+from gpu_consumers.warm import warmed
 from infra.bus.requests import recall, remember
 from infra.objects import BlobError, Objects, job_key
 from schemas.engines import sink_of
@@ -81,6 +82,10 @@ class Stages:
     meter: BusyMeter
     on_engine: Callable[[Engine], None]
     _engines: dict[str, Engine] = field(init=False, default_factory=dict)
+
+    def warm(self, request: SegmentRequested) -> str:
+        """Make an engine ready for requests like this one; what that took, in words."""
+        return warmed(self._engine(request.engine), request)
 
     def fetch(self, request: SegmentRequested, _: None, __: Beat) -> Fetched | SegmentGenerated:
         """Find the answer of an earlier try, the held state, or the latents before.
@@ -184,6 +189,7 @@ class Stages:
             decode_us=decoded.decode_us,
             store_us=saved.store_us + _since_us(begun_ns),
             worker=self.worker,
+            notes=dict(denoised.state.notes) if isinstance(denoised.state, Noting) else {},
         )
         remember(self.objects, request, event)
         before = tuple(blob.digest for blob in request.latent_ref)

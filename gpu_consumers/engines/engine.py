@@ -18,7 +18,7 @@ and of its frames may differ (a causal VAE makes 4 frames from one latent).
 from collections.abc import Iterator, Mapping, Sequence
 from importlib import import_module
 from importlib.metadata import entry_points
-from typing import Protocol, TypeAlias, cast
+from typing import Protocol, TypeAlias, cast, runtime_checkable
 
 import numpy as np
 from numpy.typing import NDArray
@@ -68,6 +68,16 @@ class EngineState(Protocol):
 
         Raises: EngineError.
         """
+        ...
+
+
+@runtime_checkable
+class Noting(Protocol):
+    """A state that has more to say of its segment."""
+
+    @property
+    def notes(self) -> dict[str, str]:
+        """For `SegmentGenerated.notes`, when the segment is done."""
         ...
 
 
