@@ -1,7 +1,8 @@
 """Kafka ACLs of every role: `infra/deploy/acls/ROLE.yaml`, and how they get to the broker.
 
-    topics:            read, write, create, delete, alter -> names; with `*` at the end, every name that begins so
+    topics:            read, write, create, delete, alter, describe -> names; with `*` at the end, every name that begins so
     groups:            consumer groups to join; `{user}` is the user's name
+    groups_seen:       consumer groups to look at
     transactional_ids: to write in transactions with
     cluster:           operations on the cluster itself
 
@@ -48,6 +49,7 @@ class RoleAcls:
 
     topics: dict[str, list[str]] = field(default_factory=dict)
     groups: list[str] = field(default_factory=list)
+    groups_seen: list[str] = field(default_factory=list)
     transactional_ids: list[str] = field(default_factory=list)
     cluster: list[str] = field(default_factory=list)
 
@@ -71,6 +73,7 @@ def bindings(role: str, user: str) -> list[AclBinding]:
     wanted = [
         *((ResourceType.TOPIC, name, _OPERATIONS[op]) for op, names in said.topics.items() for name in names),
         *((ResourceType.GROUP, name.replace("{user}", user), AclOperation.READ) for name in said.groups),
+        *((ResourceType.GROUP, name, AclOperation.DESCRIBE) for name in said.groups_seen),
         *((ResourceType.TRANSACTIONAL_ID, name, AclOperation.WRITE) for name in said.transactional_ids),
         *((ResourceType.BROKER, "kafka-cluster", _OPERATIONS[op]) for op in said.cluster),
     ]

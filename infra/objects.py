@@ -10,6 +10,7 @@ import re
 import time
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
+from datetime import timedelta
 from pathlib import Path
 from urllib.parse import quote, unquote, urlsplit
 
@@ -53,6 +54,7 @@ class Objects:
     """One store at `url`. Safe to share between threads; open it anew in a child process."""
 
     def __init__(self, url: str) -> None:
+        _check_url(url)
         self.url = url.rstrip("/")
         self._local = Path(unquote(urlsplit(url).path)) if url.startswith("file:") else None
         if self._local:
@@ -121,6 +123,16 @@ class Objects:
             return obstore.head(self._store, self.key_of(blob))["size"] == blob.size_bytes
         except FileNotFoundError:
             return False
+
+    def link(self, blob: Blob, expires_s: int) -> str:
+        """A URL with which anybody gets the blob's bytes until then, from S3, GCS or Azure.
+
+        Raises: BlobError if it is outside this store, or this store is a folder.
+        """
+        key = self.key_of(blob)
+        if isinstance(self._store, obstore.store.LocalStore | obstore.store.MemoryStore | obstore.store.HTTPStore):
+            raise BlobError(f"{blob.uri}: only S3, GCS and Azure have links; this is {self.url.partition(':')[0]}")
+        return obstore.sign(self._store, "GET", key, timedelta(seconds=expires_s))
 
     def put_manifest(self, request_hash: str, event: bytes) -> None:
         """Remember the encoded event that answers a request: done work is announced again, never done twice."""
@@ -195,6 +207,13 @@ def file_digest(path: Path, algorithm: str) -> str:
         while chunk := file.read(_CHUNK):
             digest.update(chunk)
     return f"{algorithm}:{digest.hexdigest()}"
+
+
+def _check_url(url: str) -> None:
+    """URLs stand in events: credentials come from the environment."""
+    parts = urlsplit(url)
+    if parts.password or parts.query or parts.fragment:
+        raise ValueError("LONGTAKE_OBJECTS is a plain URL: credentials belong in the environment, see docs/security.md")
 
 
 def _checked(key: str) -> str:

@@ -18,6 +18,7 @@ from infra.cli import (
     insights,
     jobs,
     letters,
+    link,
     plan,
     registry,
     report,
@@ -63,7 +64,7 @@ def new_app() -> typer.Typer:
         app.command(rich_help_panel=_LINE)(command)
     app.command(rich_help_panel=_JOBS, epilog=submit.EXAMPLES)(submit.submit)
     app.command(rich_help_panel=_JOBS, epilog=watch.EXAMPLES)(watch.watch)
-    for command in (jobs.jobs, jobs.show, jobs.fetch, jobs.cancel, jobs.retry):
+    for command in (jobs.jobs, jobs.show, jobs.fetch, link.link, jobs.cancel, jobs.retry):
         app.command(rich_help_panel=_JOBS)(command)
     app.command(rich_help_panel=_LOOK)(report.report)
     app.command(rich_help_panel=_LOOK, epilog=sql.EXAMPLES)(sql.sql)
