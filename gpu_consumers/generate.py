@@ -34,7 +34,7 @@ class Generate:
     """The work of a generate worker (`infra.bus.work.Work`). `worker` is the slot's stable name; the slot decides its GPU."""
 
     def __init__(self, settings: Settings, worker: str, slot: int = 0) -> None:
-        config = Open(objects=settings.objects, worker=worker, held_states=2 * settings.slots)
+        config = Open(objects=settings.objects, worker=worker, held_states=2 * settings.slots, warm=settings.warm)
         self._ended = EndedJobs()
         self._supervisor = Supervisor(config, settings.segment_timeout_s, slot)
 

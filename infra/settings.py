@@ -95,6 +95,8 @@ class Settings(BaseSettings):
     keep_references_s: float = Field(default=0.0, ge=0)
     keep_videos_s: float | None = Field(default=None, ge=0)
     """None: for ever."""
+    warm: str = ""
+    """What a generate worker makes ready before it takes work: `causal_dit 832x480 config=self-forcing-1.3b`; docs/engines.md."""
     segment_timeout_s: float = 600.0
     """A segment whose engine has not made a step for this long is given up."""
 
