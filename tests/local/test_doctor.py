@@ -21,7 +21,7 @@ def test_a_machine_that_passes_the_tests_has_what_is_needed(line_settings: Setti
     assert [check for check in checks.values() if check.needed and not check.ok] == []
     assert checks["broker release"].found == "Kafka 4.2"
     assert checks["clickhouse"].found.startswith("26.7")
-    assert {"java", "kafka", "libchdb", "ffmpeg", "pyav", "gpu", "torch", "flash-attn"} <= set(checks)
+    assert {"java", "kafka", "libchdb", "ffmpeg", "pyav", "gpu", "torch", "attention"} <= set(checks)
 
 
 def test_without_packages_and_stack_it_says_how_to_get_them(tmp_path: Path) -> None:
