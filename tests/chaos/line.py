@@ -76,9 +76,15 @@ def run_line(seed: int, form: Form, schedule_of: ScheduleOf, folder: Path) -> Ou
     """A stack in `folder`; a few undisturbed jobs, then the attacked ones; then everything is looked at."""
     with chaotic_store(folder / "objects", seed) as store:
         settings = Settings(
-            state=folder / "state", objects=store.url, session_timeout_ms=round(form.session_s * 1000), scan_s=5.0
+            state=folder / "state",
+            objects=store.url,
+            session_timeout_ms=round(form.session_s * 1000),
+            scan_s=5.0,
+            min_free_bytes=64 << 20,
+            sweep_s=10.0,
+            sweep_grace_s=120.0,
         )
-        commands = with_wrong_clocks(worker_commands(form.workers), settings)
+        commands = with_wrong_clocks(worker_commands({**form.workers, "sweep": 1}), settings)
         line = line_of(form, store)
         schedule = schedule_of(seed, line)
         with running_stack(settings, commands, store.environment) as stack:
@@ -140,6 +146,11 @@ class Run:
     def finished(self) -> int:
         """Jobs whose video was announced."""
         return len(self._videos)
+
+    def videos(self) -> list[r.VideoFinished]:
+        """Every announcement of a video, each as often as it was made."""
+        events = [event_of(message) for message in self.tail.kept if message.topic == r.VideoFinished.topic]
+        return [event for event in events if isinstance(event, r.VideoFinished)]
 
     def submit(self, numbers: Sequence[int]) -> None:
         """Send prompts, each once or twice, without waiting for the broker, which may be away."""

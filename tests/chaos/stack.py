@@ -15,7 +15,7 @@ from pathlib import Path
 import psutil
 
 from infra.local.pidfile import running_pid
-from infra.local.services import environment, filled, read_services
+from infra.local.services import ProcessStatus, environment, filled, read_services
 from infra.settings import Settings
 
 _READY_S = 90.0
@@ -25,20 +25,21 @@ _DOWN_S = 60.0
 class Stack:
     """A running stack. `settings` have its addresses."""
 
-    def __init__(self, settings: Settings, supervisor: subprocess.Popen[bytes]) -> None:
+    def __init__(self, settings: Settings) -> None:
         self.settings = settings
-        self.supervisor = supervisor
 
     def pid(self, name: str) -> int:
         """Of a process of the stack; 0: it is between two lives."""
-        services = read_services(self.settings.state)
-        processes = services.processes if services else ()
-        return next((process.pid for process in processes if process.name == name), 0)
+        status = self._status(name)
+        return status.pid if status else 0
 
-    def restarts(self) -> dict[str, int]:
-        """How often each process was started again."""
-        services = read_services(self.settings.state)
-        return {process.name: process.restarts for process in services.processes} if services else {}
+    def exit_code(self, name: str) -> int | None:
+        """Of the last life of a process; negative: the signal that ended it."""
+        status = self._status(name)
+        return status.exit_code if status else None
+
+    def supervisor_pid(self) -> int:
+        return running_pid(self.settings.state) or 0
 
     def family(self, name: str) -> list[psutil.Process]:
         """The process and all its descendants."""
@@ -56,6 +57,10 @@ class Stack:
         """The file that says how wrong the clock of a process is."""
         return _clock(self.settings, name)
 
+    def _status(self, name: str) -> ProcessStatus | None:
+        services = read_services(self.settings.state)
+        return next((process for process in services.processes if process.name == name), None) if services else None
+
 
 @contextmanager
 def running_stack(
@@ -72,7 +77,7 @@ def running_stack(
             stderr=subprocess.STDOUT,
         )
     try:
-        yield Stack(_ready(settings, supervisor, log), supervisor)
+        yield Stack(_ready(settings, supervisor, log))
     finally:
         supervisor.terminate()
         with contextlib.suppress(subprocess.TimeoutExpired):

@@ -42,9 +42,10 @@ def line(
     events = [event_of(message) for message in kept if message.topic != DEAD_LETTERS]
     _videos(found, events, jobs, film)
     _rows(found, settings, jobs)
-    _table(found, settings, events, jobs)
+    rows = _table(found, settings, events, jobs)
     objects = Objects(settings.objects)
-    blobs = {blob.uri: blob for event in events for blob in _blobs(event)}
+    videos = [event for event in events if isinstance(event, r.VideoFinished)]
+    blobs = {blob.uri: blob for event in (*rows, *videos) for blob in _blobs(event)}
     found.count("missing_blobs", [f"{uri} is not there" for uri, blob in blobs.items() if not _is_there(objects, blob)])
     letters = [message for message in kept if message.topic == DEAD_LETTERS]
     found.count("dead_letters", [f"dead letter of {m.job_id}: {m.headers}" for m in letters])
@@ -121,8 +122,8 @@ def _rows(found: Found, settings: Settings, jobs: Mapping[str, Film]) -> None:
     found.count("wrong_rows", [f"{job} is {stages.get(job)} with videos {videos.get(job)}" for job in unsaid])
 
 
-def _table(found: Found, settings: Settings, events: Sequence[Event], jobs: Mapping[str, Film]) -> None:
-    """The director's table and what it has said of each job agree."""
+def _table(found: Found, settings: Settings, events: Sequence[Event], jobs: Mapping[str, Film]) -> list[r.JobState]:
+    """The director's table and what it has said of each job agree. Gives the rows."""
     said = {event.job_id: event for event in events if isinstance(event, r.JobChanged)}
     rows: dict[str, r.JobState] = {}
     with Reader.from_beginning(settings, [r.JobState.topic]) as reader:
@@ -133,6 +134,7 @@ def _table(found: Found, settings: Settings, events: Sequence[Event], jobs: Mapp
         row = rows.get(job_id)
         if row is None or changed(row) != said.get(job_id):
             found.count("table_disagrees", [f"{job_id}: the table and jobs.v1 differ: {row} | {said.get(job_id)}"])
+    return list(rows.values())
 
 
 def _blobs(value: Any) -> Iterator[r.Blob]:
