@@ -149,12 +149,12 @@ def test_what_a_new_prompt_needs_again_is_kept_and_no_more() -> None:
 
 
 def video(path: Path, frames: int, rate: int, size: tuple[int, int] = (48, 32)) -> Path:
-    """Frame i has the grey level 5 i; lossless."""
+    """Frame i has the grey level 5 i, modulo 256; lossless."""
     with av.open(path, "w") as container:
         stream = container.add_stream("ffv1", rate=rate, options={"threads": "1"})
         stream.width, stream.height, stream.pix_fmt = *size, "bgr0"
         for index in range(frames):
-            picture = np.full((size[1], size[0], 3), 5 * index, np.uint8)
+            picture = np.full((size[1], size[0], 3), 5 * index % 256, np.uint8)
             container.mux(stream.encode(av.VideoFrame.from_ndarray(picture, format="rgb24")))
         container.mux(stream.encode())
     return path

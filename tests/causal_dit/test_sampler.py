@@ -66,7 +66,7 @@ def test_a_block_takes_five_passes_and_each_is_a_heartbeat(model: Transformer) -
 def test_the_last_pass_leaves_clean_keys_behind(model: Transformer) -> None:
     context, cache, replay = prompt(model, 1), cache_of(), cache_of()
     clean = take(model, context, DISTILLED, 2, cache)
-    recache(model, replay, context, clean)
+    recache(model, replay, [(context, block) for block in clean])
     for layer in range(TINY.layers):
         assert torch.equal(cache.storage.layer(layer).k, replay.storage.layer(layer).k)
         assert torch.equal(cache.storage.layer(layer).v, replay.storage.layer(layer).v)
@@ -76,7 +76,7 @@ def test_replayed_blocks_continue_bit_identically(model: Transformer) -> None:
     context = prompt(model, 1)
     whole = take(model, context, DISTILLED, 8, cache_of())
     cache = cache_of()
-    recache(model, cache, context, whole[:7])
+    recache(model, cache, [(context, block) for block in whole[:7]])
     cache.begin(21)
     *_, eighth = denoise(model, cache, context, DISTILLED, noise_of(7))
     assert torch.equal(eighth, whole[7])
@@ -86,7 +86,7 @@ def test_a_new_prompt_changes_what_comes_next_and_the_recache_forgets_the_old_on
     old, new, cache = prompt(model, 1), prompt(model, 2), cache_of()
     clean = take(model, old, DISTILLED, 2, cache)
     keys = [cache.storage.layer(layer).k.clone() for layer in range(2)]
-    recache(model, cache, new, clean)
+    recache(model, cache, [(new, block) for block in clean])
     assert torch.equal(cache.storage.layer(0).k, keys[0])
     assert not torch.allclose(cache.storage.layer(1).k, keys[1])
 

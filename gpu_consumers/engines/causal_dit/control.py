@@ -23,8 +23,9 @@ class ControlVideo:
     """The control of one take. Blocks are encoded in order as they are asked for; kept are those that a new prompt needs again."""
 
     def __init__(self, vae: Vae, frames: Iterator[Tensor], window: Window) -> None:
-        """`frames`: one [3, H, W] in [-1, 1] for each frame of the take from its start, without end, on the decoder's device."""
+        """`frames`: one [3, H, W] in [-1, 1] for each frame of the take from its start, without end."""
         self._vae, self._frames, self._window = vae, frames, window
+        self._like = next(vae.parameters())
         self._past: Past = {}
         self._made = 0
         self._blocks: dict[int, Tensor] = {}
@@ -45,7 +46,7 @@ class ControlVideo:
         parts: list[Tensor] = []
         for _ in range(self._window.block):
             count = 4 if self._past else 1
-            asked = torch.stack([next(self._frames) for _ in range(count)], dim=1)[None]
+            asked = torch.stack([next(self._frames) for _ in range(count)], dim=1)[None].to(self._like)
             stays = torch.zeros_like(asked)
             parts.append(self._vae.encode(torch.cat((stays, asked)), self._past))
         latents = torch.cat(parts, dim=2)

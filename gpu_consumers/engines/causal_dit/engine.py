@@ -14,6 +14,7 @@ from torch import Tensor
 from gpu_consumers.engines.causal_dit.attention import kernels
 from gpu_consumers.engines.causal_dit.card import Card, Place, card_of
 from gpu_consumers.engines.causal_dit.checkpoint import CheckpointError
+from gpu_consumers.engines.causal_dit.extras import Additions, asked_config, confined, control_video
 from gpu_consumers.engines.causal_dit.grid import blocks_for, frames_of
 from gpu_consumers.engines.causal_dit.ledger import predict
 from gpu_consumers.engines.causal_dit.memory import device_cache
@@ -40,10 +41,11 @@ _predicted = cache(predict)
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Loaded:
-    """A model, what it made of prompts, and its transformer as jobs want it compiled."""
+    """A model, what it made of prompts, what jobs add to it, and its transformer as they want it compiled."""
 
     model: Model
     embeddings: EmbeddingCache
+    additions: Additions
     compiled: dict[Compile, Transformer] = field(default_factory=dict)
 
 
@@ -77,19 +79,21 @@ class CausalDitEngine:
     def restore(self, request: SegmentRequested, latents: Sequence[Latents]) -> "CausalDitState":
         """`latents` [T, 16, h, w] float16: those since the take's start, whole segments in order."""
         options = _options(request)
-        if options.config not in MODELS:
-            reason = f"no config {options.config!r}; there are {sorted(MODELS)}"
-            raise EngineError(FailureKind.ENGINE, reason, retryable=False)
         if request.format.width % _SIDE or request.format.height % _SIDE:
             raise EngineError(FailureKind.ENGINE, f"width and height must be multiples of {_SIDE}", retryable=False)
-        running = options.running
-        asked = replace(
-            MODELS[options.config], kept=running.kept, window=running.window or MODELS[options.config].window
-        )
-        place = self._admitted(asked, request)
-        loaded = self._loaded(options.config)
-        model = replace(loaded.model, config=asked, transformer=_transformer(loaded, running.compile))
+        try:
+            asked = asked_config(options, self._folder)
+            place = self._admitted(asked, request)
+            loaded = self._loaded(options.config)
+            fitted = loaded.additions.applied(options.extras)
+        except CheckpointError as error:
+            raise EngineError(FailureKind.ENGINE, str(error), retryable=False) from error
+        transformer = _transformer(loaded, fitted.transformer, options.running.compile)
+        model = replace(fitted, config=asked, transformer=transformer)
         state = CausalDitState(model, Prompts(model, loaded.embeddings, options, request), request, place, self._side)
+        if options.extras.control:
+            start = request.start_frame - frames_of(sum(map(len, latents)))
+            state.take.steer(control_video(model, confined(self._folder, options.extras.control), request, start))
         state.replay(request, [torch.from_numpy(np.asarray(part)) for part in latents])
         return state
 
@@ -110,12 +114,10 @@ class CausalDitEngine:
     def _loaded(self, name: str) -> Loaded:
         if name not in self._models:
             self._models = {held: model for held, model in self._models.items() if held in self.card.models}
-            try:
-                model = build(MODELS[name], self._folder, self._device)
-            except CheckpointError as error:
-                raise EngineError(FailureKind.ENGINE, str(error), retryable=False) from error
+            model = build(MODELS[name], self._folder, self._device)
             embeddings = EmbeddingCache(model.text, capacity=_EMBEDDINGS, clock=time.monotonic)
-            self._models[name] = Loaded(model=model, embeddings=embeddings)
+            additions = Additions(model, self._folder)
+            self._models[name] = Loaded(model=model, embeddings=embeddings, additions=additions)
         return self._models[name]
 
 
@@ -125,6 +127,7 @@ class Prompts:
     def __init__(self, model: Model, cache: EmbeddingCache, options: CausalOptions, request: SegmentRequested) -> None:
         self._model, self._cache = model, cache
         self._similarity = options.running.similarity
+        self._weight = options.extras.control_weight
         self._negative = ", ".join(request.negative)
         self.borrowed: dict[int, str] = {}
 
@@ -137,7 +140,8 @@ class Prompts:
         if self._model.config.schedule.guidance > 1:
             tensors.append(self._cache.get(self._negative).tensor)
         with torch.no_grad():
-            return self._model.transformer.context(torch.stack(tensors).to(self._model.device, self._model.dtype))
+            embedded = torch.stack(tensors).to(self._model.device, self._model.dtype)
+            return replace(self._model.transformer.context(embedded), control_weight=self._weight)
 
     def _embedded(self, text: str) -> Embedded:
         return self._cache.get(text) if self._similarity is None else self._cache.get_near(text, self._similarity)
@@ -160,7 +164,7 @@ class CausalDitState:
         like = torch.zeros(batch, dtype=model.dtype, device=model.device)
         cache = device_cache(model.config.dit, model.config.window, grid, like, kept=model.config.kept)
         self._model, self._prompts, self._place = model, prompts, place
-        self._take = Take(model, cache, size, request.seed, side)
+        self.take = Take(model, cache, size, request.seed, side)
         self._shot: PlannedShot | None = None
         self._start = request.start_frame
         self._decoded = 0
@@ -180,43 +184,43 @@ class CausalDitState:
         self._start = request.start_frame - frames_of(count)
         for index in range(count // block):
             part = latents[:, :, index * block : (index + 1) * block].clone()
-            if self._start + self._take.frames < request.shots[0].start_frame:
-                self._take.remember(part)
+            if self._start + self.take.frames < request.shots[0].start_frame:
+                self.take.remember(part)
                 continue
             self._follow(request)
-            self._take.replay(part)
-        self._take.warm_decoder()
+            self.take.replay(part)
+        self.take.warm_decoder()
 
     def denoise(self, request: SegmentRequested) -> Iterator[Latents]:
         """Blocks of latents [3, 16, h, w] float16, and an empty one after every pass. Raises: EngineError."""
         self._decoded = 0
-        first, window = self._take.blocks, self._model.config.window
-        if self._start + self._take.frames != request.start_frame:
-            raise EngineError(FailureKind.STATE_MISSING, f"the take is at frame {self._start + self._take.frames}")
+        first, window = self.take.blocks, self._model.config.window
+        if self._start + self.take.frames != request.start_frame:
+            raise EngineError(FailureKind.STATE_MISSING, f"the take is at frame {self._start + self.take.frames}")
         end = request.start_frame + request.frames - self._start
         for _ in range(blocks_for(end, window) - first):
             self._follow(request)
             shot = self._shot.shot if self._shot else 0
-            for x in self._take.next_block(shot, request.variation):
+            for x in self.take.next_block(shot, request.variation):
                 if not bool(x.isfinite().all()):
-                    raise EngineError(FailureKind.NAN, f"latents of block {self._take.blocks} are not finite")
+                    raise EngineError(FailureKind.NAN, f"latents of block {self.take.blocks} are not finite")
                 yield np.empty((0, *x.shape[1:2], *x.shape[3:]), np.float16)
-            yield self._take.last[0].transpose(0, 1).numpy()
+            yield self.take.last[0].transpose(0, 1).numpy()
 
     def decode(self, request: SegmentRequested, latents: Latents) -> Frames:
         """The frames of a block, without what lies behind the segment's end."""
         block = torch.from_numpy(np.asarray(latents)).transpose(0, 1)[None]
-        frames = self._take.decode(block)[: request.frames - self._decoded].numpy()
+        frames = self.take.decode(block)[: request.frames - self._decoded].numpy()
         self._decoded += len(frames)
         return frames
 
     def _follow(self, request: SegmentRequested) -> None:
         """Change the prompt where the next block begins a new shot."""
-        frame = max(self._start + self._take.frames, request.shots[0].start_frame)
+        frame = max(self._start + self.take.frames, request.shots[0].start_frame)
         shot = [s for s in request.shots if s.start_frame <= frame][-1]
         if self._shot is None or self._shot.shot != shot.shot:
             self._shot = shot
-            self._take.prompt(self._prompts.context(shot))
+            self.take.prompt(self._prompts.context(shot))
 
 
 def _options(request: SegmentRequested) -> CausalOptions:
@@ -226,11 +230,14 @@ def _options(request: SegmentRequested) -> CausalOptions:
         raise EngineError(FailureKind.ENGINE, str(error), retryable=False) from error
 
 
-def _transformer(loaded: Loaded, how: Compile) -> Transformer:
+def _transformer(loaded: Loaded, fitted: Transformer, how: Compile) -> Transformer:
+    """`fitted`: with what the job adds; only the model's own is kept compiled."""
     if how is Compile.OFF:
-        return loaded.model.transformer
-    if how not in loaded.compiled:
-        from gpu_consumers.engines.causal_dit.compiling import compiled  # torch's compiler takes seconds to import
+        return fitted
+    from gpu_consumers.engines.causal_dit.compiling import compiled  # torch's compiler takes seconds to import
 
-        loaded.compiled[how] = compiled(loaded.model.transformer, how)
+    if fitted is not loaded.model.transformer:
+        return compiled(fitted, how)
+    if how not in loaded.compiled:
+        loaded.compiled[how] = compiled(fitted, how)
     return loaded.compiled[how]

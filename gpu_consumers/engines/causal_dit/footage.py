@@ -6,6 +6,7 @@ from pathlib import Path
 
 import av
 import torch
+from av.container import InputContainer
 from av.error import FFmpegError
 from av.video.frame import VideoFrame
 from torch import Tensor
@@ -51,20 +52,27 @@ def footage(path: Path, size: tuple[int, int], rate: Fraction, start: int) -> It
 
 
 def _shown(path: Path) -> Iterator[tuple[VideoFrame, Fraction]]:
-    """Frames with the second until which each is shown, from 0."""
-    with av.open(path, format=_FORMATS[path.suffix]) as container:
-        stream = container.streams.video[0]
-        base, rate = stream.time_base, stream.average_rate
-        assert base is not None and rate is not None  # noqa: PT018, S101 (check_footage has seen to it)
-        first, held = 0, None
-        for frame in container.decode(stream):
-            if held is None:
-                first = frame.pts or 0
-            else:
-                yield held, ((frame.pts or 0) - first) * base
-            held = frame
-        if held is not None:
-            yield held, ((held.pts or 0) - first) * base + 1 / rate
+    """Frames with the second until which each is shown, from 0. Raises: FootageError."""
+    try:
+        with av.open(path, format=_FORMATS[path.suffix]) as container:
+            yield from _frames(container)
+    except FFmpegError as error:
+        raise FootageError(f"{path.name} cannot be read: {error}") from error
+
+
+def _frames(container: InputContainer) -> Iterator[tuple[VideoFrame, Fraction]]:
+    stream = container.streams.video[0]
+    base, rate = stream.time_base, stream.average_rate
+    assert base is not None and rate is not None  # noqa: PT018, S101 (check_footage has seen to it)
+    first, held = 0, None
+    for frame in container.decode(stream):
+        if held is None:
+            first = frame.pts or 0
+        else:
+            yield held, ((frame.pts or 0) - first) * base
+        held = frame
+    if held is not None:
+        yield held, ((held.pts or 0) - first) * base + 1 / rate
 
 
 def _picture(frame: VideoFrame, size: tuple[int, int]) -> Tensor:

@@ -50,12 +50,16 @@ class LiveLinear(nn.Module):
         """`adapters`: down, up and weight * scale of each."""
         super().__init__()
         self.base = base
-        self.adapters = tuple(adapters)
+        self.factors = tuple(factor for *_, factor in adapters)
+        for index, (down, up, _) in enumerate(adapters):
+            self.register_buffer(f"down_{index}", down, persistent=False)
+            self.register_buffer(f"up_{index}", up, persistent=False)
 
     def forward(self, x: Tensor) -> Tensor:
         """x [..., in]."""
         y = self.base(x)
-        for down, up, factor in self.adapters:
+        for index, factor in enumerate(self.factors):
+            down, up = self.get_buffer(f"down_{index}"), self.get_buffer(f"up_{index}")
             y = y + factor * nn_functional.linear(nn_functional.linear(x, down), up)
         return y
 

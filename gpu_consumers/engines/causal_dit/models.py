@@ -8,7 +8,9 @@ import torch
 
 from gpu_consumers.engines.causal_dit.checkpoint import CheckpointError, load, read, read_ahead
 from gpu_consumers.engines.causal_dit.config import AS_COMPUTED, TINY, WAN_1_3B, DitConfig, Kept, Window
-from gpu_consumers.engines.causal_dit.lora import merge, read_lora
+from gpu_consumers.engines.causal_dit.decode import DecodeStream
+from gpu_consumers.engines.causal_dit.lora import Lora, merge, read_lora
+from gpu_consumers.engines.causal_dit.preview import TAEHV, PreviewConfig, PreviewDecoder, PreviewStream
 from gpu_consumers.engines.causal_dit.sampler import DISTILLED, Schedule, unipc
 from gpu_consumers.engines.causal_dit.text import Umt5, load_umt5, tiny_umt5
 from gpu_consumers.engines.causal_dit.transformer import Transformer
@@ -30,6 +32,15 @@ class ModelConfig:
     text: str = ""
     loras: tuple[tuple[str, float], ...] = ()
     """Adapters with their weights, merged in this order."""
+    control: str = ""
+    control_layers: tuple[int, ...] = ()
+    """Of the control branch in that checkpoint."""
+    preview: str = ""
+    preview_sizes: PreviewConfig = TAEHV
+    adapters: tuple[tuple[tuple[str, int], ...], ...] = ()
+    """What a job adds to it: of each live adapter the weights with their ranks. A control branch is in `dit` then."""
+    previewed: bool = False
+    """A job decodes with the preview decoder."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -42,15 +53,33 @@ class Model:
     text: Umt5
     device: torch.device
     dtype: torch.dtype
+    loras: tuple[Lora, ...] = ()
+    """The live adapters in the transformer: held here for other jobs that ask for them."""
+    preview: PreviewDecoder | None = None
+
+    def decode_stream(self) -> DecodeStream | PreviewStream:
+        """A take's decoder."""
+        return DecodeStream(self.vae) if self.preview is None else PreviewStream(self.preview)
 
 
 _WAN_VAE = "Wan2.1-T2V-1.3B-Diffusers/vae"
 _UMT5 = "Wan2.1-T2V-1.3B-Diffusers/text_encoder"
+_VACE = "Wan2.1-VACE-1.3B"
+_VACE_LAYERS = tuple(range(0, 30, 2))
+_TINY_DECODER = "taehv/taew2_1.pth"
 
 MODELS: Mapping[str, ModelConfig] = {
     config.name: config
     for config in (
-        ModelConfig(name="tiny", dit=TINY, vae=VaeConfig(dim=4), window=Window(), schedule=DISTILLED),
+        ModelConfig(
+            name="tiny",
+            dit=TINY,
+            vae=VaeConfig(dim=4),
+            window=Window(),
+            schedule=DISTILLED,
+            control_layers=(0,),
+            preview_sizes=PreviewConfig(widths=(8, 8, 8, 8)),
+        ),
         ModelConfig(
             name="self-forcing-1.3b",
             dit=WAN_1_3B,
@@ -60,6 +89,9 @@ MODELS: Mapping[str, ModelConfig] = {
             transformer="Self-Forcing/checkpoints/self_forcing_dmd.pt",
             decoder=_WAN_VAE,
             text=_UMT5,
+            control=_VACE,
+            control_layers=_VACE_LAYERS,
+            preview=_TINY_DECODER,
         ),
         ModelConfig(
             name="longlive-1.3b",
@@ -71,6 +103,9 @@ MODELS: Mapping[str, ModelConfig] = {
             loras=(("LongLive-1.3B/models/lora.pt", 1.0),),
             decoder=_WAN_VAE,
             text=_UMT5,
+            control=_VACE,
+            control_layers=_VACE_LAYERS,
+            preview=_TINY_DECODER,
         ),
         ModelConfig(
             name="wan-1.3b",
@@ -81,6 +116,9 @@ MODELS: Mapping[str, ModelConfig] = {
             transformer="Wan2.1-T2V-1.3B",
             decoder=_WAN_VAE,
             text=_UMT5,
+            control=_VACE,
+            control_layers=_VACE_LAYERS,
+            preview=_TINY_DECODER,
         ),
     )
 }

@@ -28,6 +28,9 @@ class PreviewConfig:
     widths: tuple[int, int, int, int] = (256, 128, 64, 64)
 
 
+TAEHV = PreviewConfig()
+
+
 class SoftClamp(nn.Module):
     """Latents softly into (-3, 3)."""
 

@@ -113,10 +113,10 @@ def guided(model: Transformer, x: Tensor, time: float, context: Context, cache: 
 
 
 @torch.no_grad()
-def recache(model: Transformer, cache: KvCache, context: Context, blocks: Iterable[Tensor]) -> None:
+def recache(model: Transformer, cache: KvCache, blocks: Iterable[tuple[Context, Tensor]]) -> None:
     """Run the clean blocks of sink and window again under a new prompt: what comes next attends to context of that prompt only."""
     cache.reset()
-    for block in blocks:
+    for context, block in blocks:
         take_in(model, cache, context, block)
 
 

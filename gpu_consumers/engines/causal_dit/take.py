@@ -3,11 +3,13 @@
 from collections import deque
 from collections.abc import Iterator
 from contextlib import AbstractContextManager, nullcontext
+from dataclasses import replace
 
 import torch
 from torch import Tensor
 
-from gpu_consumers.engines.causal_dit.decode import DecodeStream, to_frames
+from gpu_consumers.engines.causal_dit.control import ControlVideo
+from gpu_consumers.engines.causal_dit.decode import to_frames
 from gpu_consumers.engines.causal_dit.grid import frames_of
 from gpu_consumers.engines.causal_dit.memory import KvCache
 from gpu_consumers.engines.causal_dit.models import Model
@@ -31,7 +33,8 @@ class Take:
         """`size`: height and width of a latent. `side`: the stream to decode on while the next block is denoised."""
         self._model, self._cache, self._size, self._seed, self._side = model, cache, size, seed, side
         self._context = Context(layers=[])
-        self._decoder = DecodeStream(model.vae)
+        self._decoder = model.decode_stream()
+        self._control: ControlVideo | None = None
         window = model.config.window
         self._sink: list[Tensor] = []
         self._recent: deque[Tensor] = deque(maxlen=max(window.latents, DECODER_REACH) // window.block + 1)
@@ -47,14 +50,20 @@ class Take:
         """The clean latents of the last block, [1, 16, block, h, w] float16 in host memory."""
         return self._recent[-1]
 
+    def steer(self, control: ControlVideo) -> None:
+        """Called before the first block: each block follows its part of the control."""
+        self._control = control
+
     def prompt(self, context: Context) -> None:
         """From here on the take follows this prompt: the window's keys are computed again under it."""
         self._context = context
         window, block = self._model.config.window, self._model.config.window.block
         ring = (window.latents - window.sink) // block
         sink = self._sink[: max(0, self.blocks - ring)]
-        held = [*sink, *list(self._recent)[-ring:]]
-        recache(self._model.transformer, self._cache, context, map(self._used, held))
+        recent = list(self._recent)[-ring:]
+        numbers = [*range(len(sink)), *range(self.blocks - len(recent), self.blocks)]
+        contexts = map(self._context_of, numbers)
+        recache(self._model.transformer, self._cache, zip(contexts, map(self._used, [*sink, *recent]), strict=True))
 
     def next_block(self, shot: int, variation: int) -> Iterator[Tensor]:
         """Denoise one block; yields the state after every pass, at last the clean latents [1, 16, block, h, w]."""
@@ -62,13 +71,13 @@ class Take:
         noise = self._noise(generator(self._seed, shot, self.blocks, variation))
         model = self._model
         x = next(noise)
-        for x in denoise(model.transformer, self._cache, self._context, model.config.schedule, noise):
+        for x in denoise(model.transformer, self._cache, self._context_of(self.blocks), model.config.schedule, noise):
             yield x
         self.remember(x.to(STORED))
 
     def replay(self, block: Tensor) -> None:
         """Take in a block that was made before: the same state to the last bit."""
-        take_in(self._model.transformer, self._cache, self._context, self._used(block))
+        take_in(self._model.transformer, self._cache, self._context_of(self.blocks), self._used(block))
         self.remember(block)
 
     def remember(self, block: Tensor) -> None:
@@ -90,6 +99,9 @@ class Take:
         """[T, H, W, 3] uint8 of the next block, in host memory."""
         with self._beside():
             return to_frames(self._decoder.decode(self._used(latents))).cpu()
+
+    def _context_of(self, block: int) -> Context:
+        return self._context if self._control is None else replace(self._context, control=self._control.block(block))
 
     def _beside(self) -> AbstractContextManager[object]:
         return torch.cuda.stream(self._side) if self._side else nullcontext()
