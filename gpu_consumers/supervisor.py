@@ -20,6 +20,7 @@ from gpu_consumers.oom import oom_kills
 from gpu_consumers.pipe import Done, EngineOpened, FromChild, Generate, LastWords, Open, Ready, Step, Stop, Stopped
 from gpu_consumers.process import EngineProcess
 from gpu_consumers.remedies import Remedies
+from infra.bus.errors import LostWorkerError
 from infra.bus.work import Answer
 from schemas.codec import decode, encode
 from schemas.records import SegmentFailed, SegmentGenerated, SegmentRequested
@@ -30,7 +31,7 @@ _FRUITLESS = 3
 log = logging.getLogger(__name__)
 
 
-class EngineProcessError(Exception):
+class EngineProcessError(LostWorkerError):
     """The engine process cannot be kept running, or was given up: the request is not answered and comes again."""
 
 
@@ -192,10 +193,13 @@ class Supervisor:
                 self._last_words = message
             case Ready():
                 self._ready = True
-                log.info("%s: the engine process is ready", self._config.worker)
+                log.info("%s: the engine process is ready after %.1f s: %s", *self._said(message))
             case None:
                 return False
         return True
+
+    def _said(self, ready: Ready) -> tuple[str, float, str]:
+        return self._config.worker, ready.seconds, ready.warmed or "nothing warmed"
 
     def _done(self, message: Done) -> None:
         self._fruitless = 0

@@ -9,6 +9,14 @@ class BusError(Exception):
     """This process cannot go on; its restart in the same slot takes up where it stopped."""
 
 
+class LaterError(Exception):
+    """This record cannot be worked at now; others can."""
+
+
+class LostWorkerError(Exception):
+    """The worker cannot go on, whatever it has in hand: no record is to blame."""
+
+
 class FatalClientError(BusError):
     """A client is dead for good: fenced by another process in the same slot, or away from the broker for too long."""
 

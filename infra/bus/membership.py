@@ -89,18 +89,26 @@ class Membership:
         Offsets inside an open transaction are waited for: the answer is the last word of whoever had the partition
         before. Raises: BusError if there is no answer in time.
         """
+        found = self._committed(places)
+        return {(p.topic, p.partition): p.offset if p.offset >= 0 else OFFSET_BEGINNING for p in found}
+
+    def noted(self, place: Partition) -> tuple[int, str]:
+        """The next offset to read of a partition, and the text that was committed with it. Raises: BusError."""
+        (found,) = self._committed([place])
+        return found.offset, found.metadata or ""
+
+    def _committed(self, places: Iterable[Partition]) -> list[TopicPartition]:
         asked = [TopicPartition(*place) for place in places]
         deadline = time.monotonic() + _STABLE_S
         while True:
             self._watchdog.beat()
             try:
-                found = self._consumer.committed(asked, _COMMITTED_S)
+                return self._consumer.committed(asked, _COMMITTED_S)
             except KafkaException as error:
                 cause: KafkaError = error.args[0]
                 if cause.code() == cause._TIMED_OUT and time.monotonic() < deadline:  # pyright: ignore[reportPrivateUsage]
                     continue
                 raise BusError(f"the group's committed offsets cannot be read: {cause.str()}") from error
-            return {(p.topic, p.partition): p.offset if p.offset >= 0 else OFFSET_BEGINNING for p in found}
 
     def rewind(self, places: set[Partition]) -> None:
         """After an abort: read `places` again from what was committed. Raises: BusError."""

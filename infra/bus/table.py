@@ -14,9 +14,10 @@ from confluent_kafka import murmur2
 from infra.bus import clients
 from infra.bus.batch import Batch
 from infra.bus.clients import Member
-from infra.bus.dead_letters import DeadLetterCap, dead_letter
+from infra.bus.dead_letters import DeadLetterCap
 from infra.bus.decision import Decider, Decision, Queue
 from infra.bus.errors import AbortedError, TopicsError
+from infra.bus.letter import dead_letter
 from infra.bus.membership import Membership
 from infra.bus.message import Message, Partition
 from infra.bus.outputs import Cause, Output, caused_by
@@ -25,6 +26,7 @@ from infra.bus.rows import RowReader, Rows
 from infra.bus.topics import partition_counts
 from infra.bus.transaction import Transactions
 from infra.bus.watchdog import Watchdog
+from infra.metrics.door import Door, Health
 from infra.settings import Settings
 from schemas.records import JobState, Stage
 from schemas.rows import RowEncoder
@@ -55,11 +57,13 @@ def run_table(
         reader = RowReader(settings, member.name, watchdog)
         table = _Table(member, decider, membership, transactions, reader, partitions, has_room)
         next_scan = time.monotonic() + settings.scan_s
-        while not stop.is_set():
-            table.turn()
-            if time.monotonic() >= next_scan:
-                table.scan()
-                next_scan = time.monotonic() + settings.scan_s
+        health = Health(age_s=watchdog.age_s, unhealthy=watchdog.stopped, unready=membership.unready)
+        with Door(settings, health):
+            while not stop.is_set():
+                table.turn()
+                if time.monotonic() >= next_scan:
+                    table.scan()
+                    next_scan = time.monotonic() + settings.scan_s
         reader.close()
         membership.close()
 

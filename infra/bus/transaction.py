@@ -2,7 +2,8 @@
 
 import logging
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from types import MappingProxyType
 
 from confluent_kafka import KafkaError, KafkaException, Producer, TopicPartition
 
@@ -16,6 +17,7 @@ INIT_S = 60.0
 _ABORTS = 10
 _ABORT_PAUSE_S = 0.1
 _RETRY_PAUSE_S = 0.005
+_NO_TEXTS: Mapping[Partition, str] = MappingProxyType({})
 
 log = logging.getLogger(__name__)
 Group = object
@@ -33,16 +35,22 @@ class Transactions:
         self._deadline = time.monotonic() + INIT_S
         self._settle("init_transactions", producer.init_transactions)
 
-    def commit(self, outputs: Sequence[Output], offsets: dict[Partition, int], group: Group) -> None:
+    def commit(
+        self,
+        outputs: Sequence[Output],
+        offsets: Mapping[Partition, int],
+        group: Group,
+        texts: Mapping[Partition, str] = _NO_TEXTS,
+    ) -> None:
         """Write `outputs` and take the inputs as read up to `offsets` (the next ones to read), in five steps.
 
         1. begin; 2. produce; 3. flush, which makes the offsets 20 times faster; 4. offsets, fenced by the generation of
-        `group`; 5. commit. Open for milliseconds.
+        `group`; 5. commit. Open for milliseconds. `texts` are kept beside the offsets; one that was there before goes.
 
         Raises: AbortedError (rewind, then try again), TransactionError (end the process).
         """
         self._deadline = time.monotonic() + self._limit_s
-        positions = [TopicPartition(topic, partition, offset) for (topic, partition), offset in offsets.items()]
+        positions = [TopicPartition(*place, offset, texts.get(place, "")) for place, offset in offsets.items()]
         try:
             self._step("begin_transaction", lambda _: self._producer.begin_transaction())
             for output in outputs:

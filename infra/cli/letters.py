@@ -5,8 +5,9 @@ from typing import Annotated
 
 import typer
 
-from infra.bus.dead_letters import DeadLetter, dead_letters, find
+from infra.bus.dead_letters import dead_letters, find
 from infra.bus.dead_letters import replay as send_back
+from infra.bus.letter import DeadLetter
 from infra.cli.errors import CliError, Exit
 from infra.cli.output import console, moment, print_json, say, table
 from infra.cli.reach import reach

@@ -8,8 +8,9 @@ from confluent_kafka import murmur2 as ours
 from hypothesis import given
 from hypothesis import strategies as st
 
-from infra.bus.dead_letters import dead_letter, find, replay
+from infra.bus.dead_letters import find, replay
 from infra.bus.errors import BusError
+from infra.bus.letter import dead_letter
 from infra.bus.message import Message
 from infra.bus.outputs import Cause, Output, outputs_of
 from infra.bus.reader import Reader, event_of
