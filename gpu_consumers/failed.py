@@ -3,6 +3,7 @@
 import time
 
 from gpu_consumers.engines.engine import EngineError
+from infra.redact import redacted
 from schemas.records import SegmentFailed, SegmentRequested
 
 
@@ -14,7 +15,7 @@ def failed(request: SegmentRequested, error: EngineError, *, engine_version: str
         attempt=request.attempt,
         request_hash=request.request_hash,
         kind=error.kind,
-        reason=error.reason,
+        reason=redacted(error.reason),
         retryable=error.retryable,
         engine=request.engine,
         engine_version=engine_version,

@@ -3,6 +3,7 @@
 import os
 from pathlib import Path
 from typing import Any, Literal, Self
+from urllib.parse import urlsplit
 
 from pydantic import Field, PositiveFloat, SecretStr, model_validator
 from pydantic_settings import BaseSettings, SettingsConfigDict
@@ -113,7 +114,13 @@ class Settings(BaseSettings):
         return values
 
     @model_validator(mode="after")
-    def _check_key(self) -> Self:
+    def _check_access(self) -> Self:
+        if urlsplit(self.clickhouse).password:
+            raise ValueError("the password belongs in LONGTAKE_CLICKHOUSE_PASSWORD, not in the address")
+        if urlsplit(self.objects).password or urlsplit(self.objects).query:
+            raise ValueError(
+                "LONGTAKE_OBJECTS is a plain URL: credentials belong in the environment, see docs/security.md"
+            )
         if (self.kafka_certificate is None) != (self.kafka_key is None):
             raise ValueError("LONGTAKE_KAFKA_CERTIFICATE and LONGTAKE_KAFKA_KEY go together")
         if self.kafka_user and not self.kafka_password.get_secret_value():

@@ -6,7 +6,7 @@ import sys
 from typing import Annotated
 
 import typer
-from clickhouse_connect.driver.exceptions import OperationalError
+from clickhouse_connect.driver.exceptions import DatabaseError, OperationalError
 from confluent_kafka import KafkaException
 from pydantic import ValidationError
 
@@ -35,6 +35,7 @@ from infra.local.packages import PackageError
 from infra.local.process import ServiceError
 from infra.local.services import NotRunningError
 from infra.objects import BlobError
+from infra.redact import redacted
 from infra.settings import Settings
 from schemas.errors import BadInputError
 
@@ -98,6 +99,8 @@ def main() -> None:
         _end(Exit.NOT_RUNNING, f"Kafka: {error}")
     except OperationalError as error:
         _end(Exit.NOT_RUNNING, f"ClickHouse: {str(error).splitlines()[0]}: is it running? 'longtake doctor' says more")
+    except DatabaseError as error:
+        _end(Exit.REFUSED, f"ClickHouse: {' '.join(str(error).split())[:500]}")
     except BadInputError as error:
         _end(Exit.FAILED, f"a record cannot be read: {error}")
     except BlobError as error:
@@ -115,7 +118,7 @@ def _options(
 
 
 def _end(code: Exit, message: str) -> None:
-    print(f"longtake: {message}", file=sys.stderr)
+    print(f"longtake: {redacted(message)}", file=sys.stderr)
     sys.exit(code)
 
 

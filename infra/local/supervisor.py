@@ -28,6 +28,7 @@ from infra.local.ports import free_port
 from infra.local.process import Process, ServiceError
 from infra.local.services import Services, environment, remove_services, write_services
 from infra.local.supervised import Supervised, bound_logs
+from infra.redact import Redacting
 from infra.settings import Settings
 
 ROLES = ("director", "generate", "stitch", "assemble", "check-pieces", "check-videos", "insights", "sweep", "exporter")
@@ -199,7 +200,9 @@ def _end(number: int, frame: FrameType | None) -> None:
 
 def main() -> int:
     """Run the stack of the `LONGTAKE_*` variables with the workers of the arguments. Returns the exit code."""
-    logging.basicConfig(level=logging.INFO, format="%(asctime)s %(levelname)s %(name)s: %(message)s")
+    handler = logging.StreamHandler()
+    handler.setFormatter(Redacting("%(asctime)s %(levelname)s %(name)s: %(message)s"))
+    logging.basicConfig(level=logging.INFO, handlers=[handler])
     counts = {role: int(count) for role, count in (argument.split("=") for argument in sys.argv[1:])}
     try:
         run(Settings(), worker_commands(counts))

@@ -1,0 +1,50 @@
+"""Text that leaves the process without the secrets in it: logs, error messages, reasons in events.
+
+Secrets are kept out of such text to begin with (`SecretStr`, and no credentials in URLs); this is for the libraries that quote a
+request, an address or an environment in an error.
+"""
+
+import logging
+import os
+import re
+from collections.abc import Iterator
+from pathlib import Path
+
+HIDDEN = "***"
+_SECRET = re.compile(r".*(_SECRET|_TOKEN|_KEY|_SAS|PASSWORD)", re.IGNORECASE)
+_PATHS = frozenset({"LONGTAKE_KAFKA_KEY"})
+"""They name a file with a secret."""
+_PASSWORD_FILE = re.compile(r"LONGTAKE_.*_PASSWORD_FILE")
+_SHORTEST = 6
+"""Shorter values are words: hiding them would garble everything."""
+_USERINFO = re.compile(r"(?<=://)([^/\s:@]*):[^/\s@]+@")
+_SIGNED = re.compile(
+    r"([?&](?:X-(?:Amz|Goog)-(?:Signature|Security-Token)|sig|key|api_key|password|token)=)[^&\s'\"]+", re.IGNORECASE
+)
+
+
+def redacted(text: str) -> str:
+    """`text` with every secret of this process's environment hidden, and passwords and signatures in URLs."""
+    for secret in sorted(_known(), key=len, reverse=True):
+        text = text.replace(secret, HIDDEN)
+    return _SIGNED.sub(rf"\1{HIDDEN}", _USERINFO.sub(rf"\1:{HIDDEN}@", text))
+
+
+class Redacting(logging.Formatter):
+    """A formatter whose lines and tracebacks have no secrets in them."""
+
+    def format(self, record: logging.LogRecord) -> str:
+        return redacted(super().format(record))
+
+
+def _known() -> Iterator[str]:
+    for name, value in os.environ.items():
+        if _PASSWORD_FILE.fullmatch(name):
+            try:
+                value = Path(value).read_text(encoding="utf-8").strip()  # noqa: PLW2901
+            except (OSError, UnicodeDecodeError):
+                continue
+        elif not _SECRET.fullmatch(name) or name in _PATHS:
+            continue
+        if len(value) >= _SHORTEST:
+            yield value
