@@ -59,7 +59,7 @@ def test_what_does_not_fit_is_offloaded_first_because_that_changes_no_bit(need: 
     found = planned(100, card(need) - 1000)
     assert found.jobs == 0
     (remedy,) = found.remedies
-    assert remedy.change.startswith("offload")
+    assert remedy.change.startswith("--option offload=3:")
     assert remedy.fits
     full = kv_bytes(TINY, SIZE, Precision.FULL)
     assert remedy.total_bytes == need - full + round(full * 6 / 8)
@@ -100,7 +100,7 @@ def test_the_command_says_what_to_change_and_fails(capsys: pytest.CaptureFixture
     with pytest.raises(CliError, match=r"do not fit on a card of 0\.001 GB") as caught:
         command(config="tiny", size="64x32", duration=10, gpu="0.001GB")
     assert caught.value.code is Exit.FAILED
-    assert "offload keys and values" in capsys.readouterr().out
+    assert "--option offload=3: keys and values" in capsys.readouterr().out
 
 
 def test_without_torch_the_command_says_what_to_install() -> None:

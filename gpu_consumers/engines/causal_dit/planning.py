@@ -6,19 +6,16 @@ from functools import cache
 
 import torch
 
-from gpu_consumers.engines.causal_dit.config import Window
+from gpu_consumers.engines.causal_dit.config import Kept, Precision, Window
 from gpu_consumers.engines.causal_dit.grid import blocks_for
 from gpu_consumers.engines.causal_dit.ledger import RESERVE, Ledger, predict
 from gpu_consumers.engines.causal_dit.memory import storage_shape
 from gpu_consumers.engines.causal_dit.models import ModelConfig
-from gpu_consumers.engines.causal_dit.storage import DeviceStorage, Precision
+from gpu_consumers.engines.causal_dit.storage import DeviceStorage
+from gpu_consumers.engines.causal_running import CHUNK_LAYERS, SMALL_WINDOW
 from schemas.engines import ENGINES
 
 _LIMITS = ENGINES["causal_dit"]
-CHUNK_LAYERS = 3
-"""Layers that are fetched at once when the cache is offloaded; two such chunks are on the card."""
-SMALL_WINDOW = Window(latents=9)
-"""Sink, one block behind and the one in hand: less and the picture wanders."""
 SIZES = ((1280, 720), (832, 480), (640, 368), (480, 272))
 """In the order in which a smaller one is proposed; also the other way round."""
 
@@ -64,24 +61,31 @@ def plan(config: ModelConfig, width: int, height: int, frames: int, card_bytes: 
         memory=ledger,
         total_bytes=ledger.total,
         jobs=jobs,
-        remedies=() if jobs else tuple(_remedies(config, ledger, (width, height), card_bytes)),
+        remedies=() if jobs else tuple(_remedies(config, (width, height), card_bytes)),
     )
 
 
-def _remedies(config: ModelConfig, ledger: Ledger, size: tuple[int, int], card_bytes: int) -> Iterator[Remedy]:
+def _remedies(config: ModelConfig, size: tuple[int, int], card_bytes: int) -> Iterator[Remedy]:
     """Changes until it fits, each on top of those before; at last smaller pictures, each by itself."""
     room = card_bytes * (1 - RESERVE)
-    without_cache = ledger.total - ledger.kv_cache
-    small = replace(config, window=SMALL_WINDOW)
-    offloaded = min(1.0, 2 * CHUNK_LAYERS / config.dit.layers)
+    offloaded = Kept(offload=CHUNK_LAYERS)
+    int8 = replace(offloaded, precision=Precision.INT8)
     steps = [
-        ("offload keys and values to host memory: the same bits, slower", config, Precision.FULL),
-        ("keep them in int8 or fp8: nearly the same picture", config, Precision.INT8),
-        (f"a window of {SMALL_WINDOW.latents} latents: another picture, sooner forgotten", small, Precision.INT8),
+        (
+            f"offload={CHUNK_LAYERS}",
+            "keys and values in host memory: the same bits, slower",
+            replace(config, kept=offloaded),
+        ),
+        ("kv=int8", "in half the bytes: nearly the same picture", replace(config, kept=int8)),
+        (
+            f"window={SMALL_WINDOW}",
+            "of latents: another picture, sooner forgotten",
+            replace(config, kept=int8, window=Window(latents=SMALL_WINDOW)),
+        ),
     ]
-    for change, changed, precision in steps:
-        total = without_cache + round(offloaded * kv_bytes(changed, size, precision))
-        yield Remedy(change=change, total_bytes=total, fits=total <= room)
+    for option, effect, changed in steps:
+        total = _predicted(changed, *size).total
+        yield Remedy(change=f"--option {option}: {effect}", total_bytes=total, fits=total <= room)
         if total <= room:
             return
     for width, height in SIZES:
