@@ -6,7 +6,7 @@ STAMP_FULL := .venv/.full
 # Where there is no CUDA compiler, flash-attn installs without its kernels and the engines use SDPA.
 FLASH := FLASH_ATTENTION_FORCE_BUILD=TRUE $(shell command -v nvcc >/dev/null || echo FLASH_ATTENTION_SKIP_CUDA_BUILD=TRUE)
 
-.PHONY: venv demo test check bench format lock fuzz chromium deploy-tools clean
+.PHONY: venv demo test check bench chaos format lock fuzz chromium deploy-tools clean
 
 venv: $(STAMP_FULL)
 
@@ -28,6 +28,11 @@ format: $(STAMP_FULL)
 
 bench: $(STAMP_FULL)
 	$(BIN)/python -m benchmarks
+
+# Everything that can go wrong, by the schedule of a seed: 100,000 records of the bus, 100 jobs of the whole line; out/chaos.json.
+SEED ?= 1
+chaos: $(STAMP_FULL)
+	$(BIN)/python -m tests.chaos --seed $(SEED)
 
 # Two stages: what fetches the broker's jars and libchdb first, so that they come while the rest installs.
 $(STAMP_BASE): pyproject.toml requirements.lock
@@ -57,8 +62,9 @@ fuzz: $(STAMP_FULL)
 	./install.sh "atheris>=3"
 	for target in record storyboard objects filters; do $(BIN)/python -m tests.fuzz $$target $(SECONDS) || exit 1; done
 
-# Helm, and compose's own reader: they check what a deployment is made of.
-deploy-tools: $(BIN)/helm $(BIN)/compose-check
+# Helm, compose's own reader, and Prometheus: they check what a deployment is made of. Debian's package is unpacked, not
+# installed: no service starts.
+deploy-tools: $(BIN)/helm $(BIN)/compose-check $(BIN)/promtool
 
 $(BIN)/helm: | $(STAMP_FULL)
 	command -v go >/dev/null && GOBIN=$(CURDIR)/$(BIN) go install helm.sh/helm/v3/cmd/helm@v3.19.0 || true
@@ -66,6 +72,11 @@ $(BIN)/helm: | $(STAMP_FULL)
 $(BIN)/compose-check: | $(STAMP_FULL)
 	command -v go >/dev/null && GOBIN=$(CURDIR)/.venv/go go install github.com/compose-spec/compose-go/v2/cmd@v2.16.2 && \
 	  mv .venv/go/cmd $@ || true
+
+$(BIN)/promtool: | $(STAMP_FULL)
+	@command -v apt-get >/dev/null && mkdir -p .venv/prometheus && cd .venv/prometheus && \
+	  { apt-get download -qq prometheus || { apt-get update -qq && apt-get download -qq prometheus; }; } && \
+	  dpkg-deb -x prometheus_*.deb . && cp usr/bin/prometheus usr/bin/promtool ../bin/ && rm -rf $(CURDIR)/.venv/prometheus || true
 
 lock: $(STAMP_FULL)
 	$(FLASH) uv pip compile pyproject.toml --extra dev --extra gpu --universal --python-version 3.11 --no-build-isolation-package flash-attn \
