@@ -154,3 +154,21 @@ def test_nan_is_found_at_the_step(monkeypatch: pytest.MonkeyPatch) -> None:
 def test_blocks_hold_nine_frames_and_then_twelve() -> None:
     assert [frames_of(3 * blocks) for blocks in range(4)] == [0, 9, 21, 33]
     assert [blocks_for(frames, Window()) for frames in (1, 9, 10, 21, 22, 33)] == [1, 1, 2, 2, 3, 3]
+
+
+def test_every_pass_and_every_latent_is_a_heartbeat() -> None:
+    """Four steps and the clean pass for a block; its latents, and so their frames, come one by one: 1 frame, then 4 each."""
+    state = CausalDitEngine().restore(request(0), [])
+    chunks = list(state.denoise(request(0)))
+    assert [len(chunk) for chunk in chunks] == 3 * [0, 0, 0, 0, 0, 1, 1, 1]
+    assert [len(state.decode(request(0), chunk)) for chunk in chunks if len(chunk)] == [1, *8 * [4]]
+
+
+def test_pixels_that_are_not_numbers_are_found_at_the_latent() -> None:
+    state = CausalDitEngine().restore(request(0), [])
+    latents = next(chunk for chunk in state.denoise(request(0)) if len(chunk))
+    with torch.no_grad():
+        next(iter(state._model.vae.decoder.parameters())).fill_(float("nan"))
+    with pytest.raises(EngineError) as caught:
+        state.decode(request(0), latents)
+    assert caught.value.kind is FailureKind.NAN

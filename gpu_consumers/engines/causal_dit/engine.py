@@ -192,7 +192,7 @@ class CausalDitState:
         self.take.warm_decoder()
 
     def denoise(self, request: SegmentRequested) -> Iterator[Latents]:
-        """Blocks of latents [3, 16, h, w] float16, and an empty one after every pass. Raises: EngineError."""
+        """Latents [1, 16, h, w] float16, block by block, and an empty one after every pass. Raises: EngineError."""
         self._decoded = 0
         first, window = self.take.blocks, self._model.config.window
         if self._start + self.take.frames != request.start_frame:
@@ -205,10 +205,10 @@ class CausalDitState:
                 if not bool(x.isfinite().all()):
                     raise EngineError(FailureKind.NAN, f"latents of block {self.take.blocks} are not finite")
                 yield np.empty((0, *x.shape[1:2], *x.shape[3:]), np.float16)
-            yield self.take.last[0].transpose(0, 1).numpy()
+            yield from self.take.last[0].transpose(0, 1).numpy()[:, None]
 
     def decode(self, request: SegmentRequested, latents: Latents) -> Frames:
-        """The frames of a block, without what lies behind the segment's end."""
+        """The frames of a latent, without what lies behind the segment's end. Raises: EngineError."""
         block = torch.from_numpy(np.asarray(latents)).transpose(0, 1)[None]
         frames = self.take.decode(block)[: request.frames - self._decoded].numpy()
         self._decoded += len(frames)

@@ -15,6 +15,8 @@ from gpu_consumers.engines.causal_dit.memory import KvCache
 from gpu_consumers.engines.causal_dit.models import Model
 from gpu_consumers.engines.causal_dit.sampler import STORED, denoise, generator, recache, take_in
 from gpu_consumers.engines.causal_dit.transformer import Context
+from gpu_consumers.engines.engine import EngineError
+from schemas.records import FailureKind
 
 DECODER_REACH = 40
 """Latents after which a decoder has forgotten its past: enough to warm one up to the last bit (37 by its convolutions)."""
@@ -96,9 +98,12 @@ class Take:
 
     @torch.no_grad()
     def decode(self, latents: Tensor) -> Tensor:
-        """[T, H, W, 3] uint8 of the next block, in host memory."""
+        """[T, H, W, 3] uint8 of the next latents, in host memory. Raises: EngineError (NAN)."""
         with self._beside():
-            return to_frames(self._decoder.decode(self._used(latents))).cpu()
+            pixels = self._decoder.decode(self._used(latents))
+            if bool(pixels.isnan().any()):
+                raise EngineError(FailureKind.NAN, "pixels are not numbers")
+            return to_frames(pixels).cpu()
 
     def _context_of(self, block: int) -> Context:
         return self._context if self._control is None else replace(self._context, control=self._control.block(block))
