@@ -4,13 +4,14 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field, replace
 
 from infra.bus.decision import Decision
+from infra.bus.letter import parse
 from infra.bus.message import Message
 from schemas import records as r
 from schemas.codec import content_hash, decode, decode_prompt
 from schemas.errors import BadInputError
 from schemas.headers import traceparent_of
 from schemas.rows import RESTING
-from schemas.topics import Event, key_of
+from schemas.topics import DEAD_LETTERS, Event, key_of
 from streams.assembly import assembly_failed, piece_stitched, seam_rejected, video_assembled
 from streams.control import EARLY_US, cancelled, cancelled_early, retried
 from streams.delivery import piece_checked, video_checked
@@ -20,6 +21,7 @@ from streams.planner import segment_failed, segment_generated
 from streams.queueing import JobQueue, Limits
 from streams.requests import outstanding
 from streams.starting import started
+from streams.unanswered import put_aside
 from streams.validation import check_job_id, refused, tenant_of
 
 INPUTS = (
@@ -30,6 +32,7 @@ INPUTS = (
     r.PieceChecked.topic,
     r.VideoAssembled.topic,
     r.VideoChecked.topic,
+    DEAD_LETTERS,
 )
 _NOTHING = Decision()
 _MAX_ID_CHARS = 100
@@ -45,6 +48,8 @@ class JobDecider:
 
     def decide(self, message: Message, state: r.JobState | None, now_us: int) -> Decision:
         """The job after `message`. What the job has moved past, or knows already, changes nothing."""
+        if message.topic == DEAD_LETTERS:
+            return _decision(_put_aside(message, state), now_us)
         try:
             event = _event(message)
         except BadInputError as error:
@@ -160,6 +165,18 @@ def _hash(prompt: r.PromptSubmitted) -> str:
         return content_hash(prompt)
     except (ValueError, TypeError, OverflowError):
         return ""
+
+
+def _put_aside(message: Message, state: r.JobState | None) -> Step | None:
+    """A letter about a letter there must never be: what cannot be read says nothing."""
+    try:
+        letter = parse(message)
+        event = decode(letter.original.value or b"")
+    except BadInputError:
+        return None
+    if state is None or state.plan is None or letter.original.topic != event.topic or _wrong_key(event, message):
+        return None
+    return put_aside(state, letter, event)
 
 
 def _unknown(event: Event, now_us: int) -> Decision:

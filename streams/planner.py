@@ -24,7 +24,7 @@ from streams.rework import segment_lost
 def segment_generated(job: JobState, event: SegmentGenerated, now_us: int) -> Step | None:
     """The next segment continues from this one's latents, unless the stitcher is too far behind; the piece is stitched once the one before is."""
     index = event.segment
-    if not _awaited(job, index, event.attempt):
+    if not awaited(job, index, event.attempt):
         return None
     job = with_segment(job, index, latents=event.latents, frames=event.frames)
     job = replace(job, engine_version=event.engine_version)
@@ -44,7 +44,7 @@ def segment_failed(job: JobState, event: SegmentFailed, now_us: int, rules: Rule
     If the latents it continues from are lost, it is their turn: the oldest of them, as the others continue from it.
     """
     index = event.segment
-    if not _awaited(job, index, event.attempt):
+    if not awaited(job, index, event.attempt):
         return None
     if event.kind is FailureKind.STATE_MISSING and (asked_from := oldest_reference(job, index)) < index:
         latents = {blob.uri for blob in event.lost}
@@ -64,7 +64,8 @@ def segment_failed(job: JobState, event: SegmentFailed, now_us: int, rules: Rule
     return job, (request,)
 
 
-def _awaited(job: JobState, index: int, attempt: int) -> bool:
+def awaited(job: JobState, index: int, attempt: int) -> bool:
+    """Whether this attempt is the newest request of a segment, without an answer."""
     return (
         job.stage is Stage.GENERATING
         and 0 <= index < len(job.segments)

@@ -6,9 +6,10 @@ from typing import Any
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from infra.bus.decision import Decision
 from schemas import records as r
 from schemas.codec import decode, encode
-from schemas.topics import Event
+from schemas.topics import DEAD_LETTERS, Event
 from streams.decider import INPUTS
 from tests.director.builders import Line, answers, message, prompt, raw_message
 
@@ -77,11 +78,24 @@ def test_damaged_records_are_refused_dropped_or_taken(record: tuple[str, bytes])
     decided(topic, value)
 
 
-@given(st.sampled_from(INPUTS), st.binary() | st.text().map(str.encode), st.binary())
+@given(
+    st.sampled_from([topic for topic in INPUTS if topic != DEAD_LETTERS]),
+    st.binary() | st.text().map(str.encode),
+    st.binary(),
+)
 @settings(max_examples=100, deadline=None)
 def test_any_bytes_under_any_key_are_refused(topic: str, value: bytes, key: bytes) -> None:
     for row in (LINE.job, None):
         assert LINE.decider.decide(raw_message(topic, value, key=key), row, LINE.now_us).refused
+
+
+@given(st.binary(), st.lists(st.tuples(st.text(), st.none() | st.binary())))
+@settings(max_examples=100, deadline=None)
+def test_any_bytes_on_the_dead_letter_topic_are_passed_over(
+    value: bytes, headers: list[tuple[str, bytes | None]]
+) -> None:
+    letter = raw_message(DEAD_LETTERS, value, headers=tuple(headers))
+    assert LINE.decider.decide(letter, LINE.job, LINE.now_us) == Decision()
 
 
 @given(wishes)
