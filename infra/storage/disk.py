@@ -9,22 +9,22 @@ from urllib.parse import unquote, urlsplit
 from infra.settings import Settings
 
 _LOOK_S = 1.0
-_ROOM_AGAIN = 1.25
-"""Times the limit, before jobs start again: not with every file that goes."""
+_MORE_BYTES = 128 << 20
+"""Above the limit, before jobs start again: not with every file that goes."""
 
 log = logging.getLogger(__name__)
 
 
-def shortage(settings: Settings, margin: float = 1.0) -> str:
-    """Which disk has less free than `settings.min_free_bytes` times `margin`; empty: none has."""
+def shortage(settings: Settings, more_bytes: int = 0) -> str:
+    """Which disk has less free than `settings.min_free_bytes`, and `more_bytes`; empty: none has."""
     folders = [settings.state]
     if settings.objects.startswith("file:"):
         folders.append(Path(unquote(urlsplit(settings.objects).path)))
     for folder in folders:
         there = next(path for path in (folder, *folder.parents) if path.exists())
         free = shutil.disk_usage(there).free
-        if free < settings.min_free_bytes * margin:
-            return f"{_size(free)} free for {folder}, {_size(round(settings.min_free_bytes * margin))} are kept free"
+        if free < settings.min_free_bytes + more_bytes:
+            return f"{_size(free)} free for {folder}, {_size(settings.min_free_bytes + more_bytes)} are kept free"
     return ""
 
 
@@ -42,7 +42,7 @@ class DiskWatch:
         if now_s < self._next_s:
             return not self._short
         self._next_s = now_s + _LOOK_S
-        before, self._short = self._short, shortage(self._settings, _ROOM_AGAIN if self._short else 1.0)
+        before, self._short = self._short, shortage(self._settings, _MORE_BYTES if self._short else 0)
         if self._short and not before:
             log.error("no new job starts: %s", self._short)
         elif before and not self._short:

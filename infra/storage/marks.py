@@ -5,6 +5,7 @@ this order: the store's clock, then what each group has read, then the records i
 way is seen where it is or where it goes to.
 """
 
+import sys
 import time
 from collections.abc import Iterable, Iterator
 
@@ -65,15 +66,22 @@ def _unread(client: AdminClient) -> dict[Partition, int]:
     """Where each partition's slowest reader is. A group that has committed nothing has everything to read. Dead letters may be replayed."""
     counts = partition_counts(client, [*READERS, DEAD_LETTERS])
     starts = {(DEAD_LETTERS, partition): 0 for partition in range(counts[DEAD_LETTERS])}
+    there = {group.group_id for group in client.list_consumer_groups(request_timeout=_ANSWER_S).result().valid}
     for topic, roles in READERS.items():
         places = [TopicPartition(topic, partition) for partition in range(counts[topic])]
-        for role in roles:
-            request = [ConsumerGroupTopicPartitions(Member(role=role, topics=()).group, places)]
-            (future,) = client.list_consumer_group_offsets(request, request_timeout=_ANSWER_S).values()
-            for place in future.result().topic_partitions:
-                key, offset = (place.topic, place.partition), max(0, place.offset or 0)
-                starts[key] = min(starts.get(key, offset), offset)
+        for group in (Member(role=role, topics=()).group for role in roles):
+            read = _read(client, group, places) if group in there else {}
+            for place in places:
+                key = (topic, place.partition)
+                starts[key] = min(starts.get(key, sys.maxsize), read.get(key, 0))
     return starts
+
+
+def _read(client: AdminClient, group: str, places: list[TopicPartition]) -> dict[Partition, int]:
+    """What the group has committed. Inside an open transaction it is what was committed before."""
+    request = [ConsumerGroupTopicPartitions(group, places)]
+    found = client.list_consumer_group_offsets(request, request_timeout=_ANSWER_S)[group].result()
+    return {(p.topic, p.partition): max(0, p.offset or 0) for p in found.topic_partitions or []}
 
 
 def _settle(client: AdminClient, places: Iterable[Partition]) -> None:
