@@ -14,6 +14,7 @@ from gpu_consumers.memory.environment import engine_environment
 from infra.bus.dead_letters import dead_letters
 from infra.bus.reader import Reader
 from infra.cli.logs import OneLine
+from infra.cli.main import main
 from infra.local.ports import free_port
 from infra.local.services import Services, environment, write_services
 from infra.redact import HIDDEN, redacted
@@ -96,13 +97,18 @@ def test_commands_on_a_line_print_no_secret(
         {"LONGTAKE_KAFKA_CERTIFICATE": "/nowhere.pem", "LONGTAKE_KAFKA_PASSWORD": CANARIES["kafka_password"]},
     ],
 )
-def test_a_wrong_setting_is_named_without_its_value(wrong: dict[str, str], canaries: dict[str, SecretStr]) -> None:
-    program = [sys.executable, "-m", "infra.cli.main", "status"]
-    base = environment(Settings(kafka_user="u", **canaries))
-    ran = subprocess.run(program, env=base | wrong, capture_output=True, text=True, check=False, timeout=60)
-    assert ran.returncode == 2, ran.stderr
-    assert not leaks(ran.stdout + ran.stderr)
-    assert len(ran.stderr.splitlines()) == 1, ran.stderr
+def test_a_wrong_setting_is_named_without_its_value(
+    wrong: dict[str, str], monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    for name, value in wrong.items():
+        monkeypatch.setenv(name, value)
+    monkeypatch.setattr(sys, "argv", ["longtake", "status"])
+    with pytest.raises(SystemExit) as ended:
+        main()
+    said = capsys.readouterr().err
+    assert ended.value.code == 2
+    assert not leaks(said)
+    assert len(said.splitlines()) == 1
 
 
 def test_a_worker_that_cannot_get_in_logs_no_secret(canaries: dict[str, SecretStr], tmp_path: Path) -> None:
@@ -124,7 +130,7 @@ def test_a_worker_that_cannot_get_in_logs_no_secret(canaries: dict[str, SecretSt
     for role in ("stitch", "insights"):
         program = [sys.executable, "-m", "infra.cli.worker", role]
         try:
-            ran = subprocess.run(program, env=environment(settings), capture_output=True, check=False, timeout=8)
+            ran = subprocess.run(program, env=environment(settings), capture_output=True, check=False, timeout=5)
             said += (ran.stdout + ran.stderr).decode()
         except subprocess.TimeoutExpired as late:
             said += ((late.stdout or b"") + (late.stderr or b"")).decode()
