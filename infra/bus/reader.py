@@ -5,7 +5,7 @@ from collections.abc import Iterable, Iterator
 from types import TracebackType
 from typing import Self
 
-from confluent_kafka import Consumer, TopicPartition
+from confluent_kafka import Consumer, KafkaError, KafkaException, TopicPartition
 
 from infra.bus import clients
 from infra.bus.message import Message, Partition
@@ -18,6 +18,7 @@ from schemas.topics import Event
 
 _TURN_S = 0.2
 _ANSWER_S = 30.0
+_PAUSE_S = 0.05
 
 
 class Reader:
@@ -39,10 +40,7 @@ class Reader:
     def from_now(cls, settings: Settings, topics: Iterable[str]) -> Self:
         """What is committed after this call: subscribe first, then do what is to be seen. Raises: TopicsError."""
         consumer = _consumer(settings)
-        starts = {
-            place: consumer.get_watermark_offsets(TopicPartition(*place), _ANSWER_S)[1]
-            for place in _partitions(settings, topics)
-        }
+        starts = {place: _end(consumer, place) for place in _partitions(settings, topics)}
         return cls(consumer, starts)
 
     @classmethod
@@ -97,6 +95,19 @@ def event_of(message: Message) -> Event:
 
 def _consumer(settings: Settings) -> Consumer:
     return clients.lone_consumer(settings, "longtake.reader")
+
+
+def _end(consumer: Consumer, place: Partition) -> int:
+    """Where a partition ends. A broker that has just been made its leader may not know it yet. Raises: KafkaException."""
+    deadline = time.monotonic() + _ANSWER_S
+    while True:
+        try:
+            return consumer.get_watermark_offsets(TopicPartition(*place), _ANSWER_S)[1]
+        except KafkaException as error:
+            cause: KafkaError = error.args[0]
+            if cause.code() != KafkaError.NOT_LEADER_FOR_PARTITION or time.monotonic() > deadline:
+                raise
+        time.sleep(_PAUSE_S)
 
 
 def _partitions(settings: Settings, topics: Iterable[str]) -> list[Partition]:
