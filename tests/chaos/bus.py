@@ -71,7 +71,7 @@ def _attacked(seed: int, records: int, stack: Stack, line: Line, schedule: tuple
         seed=seed,
         schedule=schedule,
         recoveries=tuple(injector.watch.done),
-        unrecovered=tuple(injector.watch.pending),
+        unrecovered=tuple(injector.watch.unrecovered()),
         injected=len(injector.injected),
         wall_s=wall_s,
         **_checked(stack.settings),

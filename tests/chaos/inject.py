@@ -69,8 +69,8 @@ class Injector:
         self.watch.look()
 
     def quiet(self) -> bool:
-        """Whether nothing is wrong any more and all have recovered."""
-        return not self._undo and not self.watch.pending
+        """Whether nothing is wrong any more and all that was affected has recovered."""
+        return not self._undo and not self.watch.unrecovered()
 
     def drained(self) -> bool:
         """Whether every group has read everything."""

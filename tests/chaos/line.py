@@ -122,7 +122,7 @@ def _attacked(seed: int, form: Form, stack: Stack, store: Store, line: Line, sch
         seed=seed,
         schedule=schedule,
         recoveries=tuple(injector.watch.done),
-        unrecovered=tuple(injector.watch.pending),
+        unrecovered=tuple(injector.watch.unrecovered()),
         injected=len(injector.injected),
         wall_s=time.monotonic() - started_s,
         **verify.line(stack.settings, run.tail.kept, jobs, run.film),

@@ -165,6 +165,10 @@ class Watch:
         recovery.idle = not waiting
         self.pending.append(recovery)
 
+    def unrecovered(self) -> list[Recovery]:
+        """Those with work that still waits."""
+        return [recovery for recovery in self.pending if not recovery.idle]
+
     def look(self) -> None:
         """See who has recovered: a few milliseconds, once per turn."""
         for recovery in list(self.pending):

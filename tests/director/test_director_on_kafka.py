@@ -18,7 +18,7 @@ from schemas.headers import trace_id, trace_root
 from schemas.topics import Event, key_of
 from streams.decider import JobDecider
 from streams.director import instruct_shots
-from streams.jobs import Rules
+from streams.jobs import Rules, changed
 from tests.director.builders import Line, prompt, timeless
 from tests.director.processes import Group, directors, instant_workers
 
@@ -125,6 +125,8 @@ def check(settings: Settings, traffic: Traffic) -> None:
         row = rows[job_id]
         assert trace_id(row.traceparent) == trace_id(trace_root(job_id))
         assert _settled(row) == _settled(alone.job)
+        told = [event for event in said[job_id] if isinstance(event, r.JobChanged)]
+        assert told[-1] == changed(row)
 
 
 def _name(event: Event) -> str:
