@@ -7,7 +7,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
-from benchmarks import animatic, assembly, bus, causal_dit, director, faults, generate, line, qc
+from benchmarks import animatic, assembly, bus, causal_dit, director, faults, generate, line, qc, recovery
 from infra.bus.topics import create_topics
 from infra.local.services import filled
 from infra.local.stack import down, up
@@ -41,6 +41,7 @@ def _at_least(limit: float) -> Target:
 
 TARGETS: Mapping[str, Target] = {
     "worker_hop_p50_ms": _at_most(10),
+    "exactly_once_ms": _at_most(15),
     "director_hop_p50_ms": _at_most(12),
     "segment_cycle_p50_ms": _at_most(25),
     "director_events_per_s": _at_least(1000),
@@ -63,6 +64,7 @@ def main() -> None:
     benchmarks: dict[str, Callable[[], dict[str, float]]] = {
         "bus": lambda: _with_services(bus.measure),
         "director": lambda: _with_services(director.measure),
+        "recovery": lambda: _with_services(recovery.measure),
         "qc": lambda: _with_services(qc.measure),
         "assembly": assembly.measure,
         "animatic": animatic.measure,
