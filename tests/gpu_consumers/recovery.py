@@ -18,7 +18,7 @@ from schemas.records import Blob, FailureKind, SegmentFailed, SegmentGenerated, 
 from streams.jobs import Rules
 from tests.gpu_consumers.requests import segment_request
 
-ANSWER_S = 120.0
+ANSWER_S = 600.0
 ENGINES = ("animatic", "causal_dit")
 STAGES = (Stage.RESTORE, Stage.DENOISE, Stage.DECODE, Stage.STORE)
 _TINY = VideoFormat(width=32, height=16, fps_num=16, fps_den=1)
