@@ -9,6 +9,7 @@ from confluent_kafka import KafkaException
 from infra.bus.errors import BusError
 from infra.bus.process import stop_on_signals
 from infra.objects import Objects
+from infra.metrics.door import Door, Health
 from infra.settings import Settings
 from infra.storage.disk import DiskWatch
 from infra.storage.sweep import sweep
@@ -23,7 +24,11 @@ log = logging.getLogger(__name__)
 def run(settings: Settings, slot: int) -> None:
     """Sweep until SIGTERM or SIGINT. A second one does no harm and no good."""
     del slot
-    keep_swept(settings, stop_on_signals())
+    stop = stop_on_signals()
+    # Listing a large store takes long, and nobody waits for a sweeper.
+    health = Health(age_s=lambda: 0.0, unhealthy=lambda: "", unready=lambda: "")
+    with Door(settings, health):
+        keep_swept(settings, stop)
 
 
 def keep_swept(settings: Settings, stop: threading.Event) -> None:
