@@ -7,7 +7,20 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
-from benchmarks import animatic, assembly, bus, causal_dit, director, faults, generate, line, qc, recovery
+from benchmarks import (
+    animatic,
+    assembly,
+    bus,
+    causal_dit,
+    director,
+    embeddings,
+    faults,
+    generate,
+    line,
+    qc,
+    recovery,
+    startup,
+)
 from infra.bus.topics import create_topics
 from infra.local.services import filled
 from infra.local.stack import down, up
@@ -54,6 +67,8 @@ TARGETS: Mapping[str, Target] = {
     "dit_forward_ratio": _at_least(1),
     "streaming_decode_ratio": _at_least(0.95),
     "streaming_decode_memory_ratio": _at_most(1.05),
+    "embedding_hit_gain": _at_least(1),
+    "startup_load_ratio": _at_least(1),
     "finish_lag_ratio": _at_most(1.5),
     "rss_growth_ratio": _at_most(1.1),
 }
@@ -70,6 +85,8 @@ def main() -> None:
         "animatic": animatic.measure,
         "generate": generate.measure,
         "causal_dit": causal_dit.measure,
+        "embeddings": embeddings.measure,
+        "startup": startup.measure,
         "faults": faults.measure,
         "line": line.measure,
     }

@@ -12,6 +12,8 @@ from multiprocessing.connection import Connection
 from typing import TypeAlias
 
 Figures: TypeAlias = Mapping[str, float | int | str]
+Part: TypeAlias = Callable[..., Figures]
+"""Takes `tiny` by name."""
 TOTAL_S = 460.0
 """All parts together; a part that has no time left is not begun."""
 BUDGETS_S: Mapping[str, float] = {
@@ -37,6 +39,10 @@ def main() -> int:
     said = parser.parse_args()
     if unknown := set(said.parts) - BUDGETS_S.keys():
         parser.error(f"no part {', '.join(sorted(unknown))}")
+    # Asks NVML whether there is a card: the driver itself does not survive a fork.
+    os.environ["PYTORCH_NVML_BASED_CUDA_CHECK"] = "1"
+    from benchmarks.gpu_parts import PARTS  # torch, seconds: not for --help
+
     found: dict[str, float | int | str] = {}
     errors: dict[str, str] = {}
     begun_s = time.monotonic()
@@ -44,7 +50,7 @@ def main() -> int:
         left_s = min(BUDGETS_S[name], TOTAL_S - (time.monotonic() - begun_s))
         part_s = time.monotonic()
         try:
-            found |= _guarded(name, left_s, tiny=said.tiny)
+            found |= guarded(PARTS[name], left_s, tiny=said.tiny)
         except (PartError, OSError) as error:
             errors[name] = str(error)
         print(f"{name}: {time.monotonic() - part_s:.1f} s {errors.get(name, '')}", file=sys.stderr, flush=True)
@@ -56,16 +62,12 @@ class PartError(Exception):
     """A part raised, ended or took too long."""
 
 
-def _guarded(name: str, limit_s: float, *, tiny: bool) -> Figures:
+def guarded(part: Part, limit_s: float, *, tiny: bool) -> Figures:
     """One part in a fork of this process, which has imported everything and touched no device. Raises: PartError."""
     if limit_s <= 0:
         raise PartError("no time left")
-    # Asks NVML whether there is a card: the driver itself does not survive a fork.
-    os.environ["PYTORCH_NVML_BASED_CUDA_CHECK"] = "1"
-    from benchmarks.gpu_parts import PARTS  # torch, seconds: not for --help
-
     ours, theirs = multiprocessing.Pipe(duplex=False)
-    process = multiprocessing.get_context("fork").Process(target=_run, args=(PARTS[name], tiny, theirs), daemon=False)
+    process = multiprocessing.get_context("fork").Process(target=_run, args=(part, tiny, theirs))
     process.start()
     theirs.close()
     try:
@@ -83,7 +85,7 @@ def _guarded(name: str, limit_s: float, *, tiny: bool) -> Figures:
     return figures
 
 
-def _run(part: Callable[..., Figures], tiny: bool, answer: Connection) -> None:
+def _run(part: Part, tiny: bool, answer: Connection) -> None:
     try:
         figures = part(tiny=tiny)
     except Exception as error:  # noqa: BLE001 (whatever goes wrong in a part is its result)

@@ -7,8 +7,10 @@
 # (PYTHON names it; the checkout's .venv is taken if it is there). Without a card the same parts run in the tiny configuration.
 set -eu
 cd "$(dirname "$0")/.."
+needs='import importlib.util as u, sys
+sys.exit(not all(u.find_spec(m) for m in "torch numpy safetensors transformers xxhash".split()))'
 for python in "${PYTHON:-}" .venv/bin/python python3; do
-  [ -n "$python" ] && "$python" -c 'import torch, numpy, safetensors, transformers, xxhash' 2>/dev/null && break
+  [ -n "$python" ] && "$python" -c "$needs" 2>/dev/null && break
   python=
 done
 if [ -z "$python" ]; then
