@@ -6,7 +6,7 @@ STAMP_FULL := .venv/.full
 # Where there is no CUDA compiler, flash-attn installs without its kernels and the engines use SDPA.
 FLASH := FLASH_ATTENTION_FORCE_BUILD=TRUE $(shell command -v nvcc >/dev/null || echo FLASH_ATTENTION_SKIP_CUDA_BUILD=TRUE)
 
-.PHONY: venv demo test check bench chaos format lock fuzz chromium deploy-tools clean
+.PHONY: venv demo test check bench detectors chaos format lock fuzz chromium deploy-tools clean
 
 venv: $(STAMP_FULL)
 
@@ -28,6 +28,10 @@ format: $(STAMP_FULL)
 
 bench: $(STAMP_FULL)
 	$(BIN)/python -m benchmarks
+
+# Planted faults and as many clean clips through the gates of QC: out/detectors.json.
+detectors: $(STAMP_FULL)
+	$(BIN)/python -m benchmarks.detectors
 
 # Everything that can go wrong, by the schedule of a seed: 100,000 records of the bus, 100 jobs of the whole line; out/chaos.json.
 SEED ?= 1
@@ -60,7 +64,7 @@ chromium:
 SECONDS ?= 60
 fuzz: $(STAMP_FULL)
 	./install.sh "atheris>=3"
-	for target in record storyboard objects filters; do $(BIN)/python -m tests.fuzz $$target $(SECONDS) || exit 1; done
+	for target in record storyboard objects filters options; do $(BIN)/python -m tests.fuzz $$target $(SECONDS) || exit 1; done
 
 # Helm, compose's own reader, and Prometheus: they check what a deployment is made of. Debian's package is unpacked, not
 # installed: no service starts.

@@ -167,7 +167,7 @@ def join(parts: Sequence[Part], clock: Clock, path: Path) -> None:
         stream: VideoStream | None = None
         decoded = 0
         for part in parts:
-            with av.open(str(part.path)) as container:
+            with av.open(str(part.path), format="mp4") as container:
                 source = container.streams.video[0]
                 stream = stream or output.add_stream_from_template(source)
                 for packet in container.demux(source):

@@ -74,7 +74,7 @@ def examine(path: Path, clock: Clock) -> CodedVideo:
     Raises: CodedVideoError unless its frames are at 0, 1, 2, ... steps of the clock and the first one is an IDR.
     """
     try:
-        with av.open(str(path)) as container:
+        with av.open(str(path), format="mp4") as container:
             stream = container.streams.video[0]
             config = bytes(stream.codec_context.extradata or b"")
             if stream.codec_context.name != "h264" or len(config) < 7:

@@ -63,7 +63,7 @@ def measure_audio(path: Path, folder: Path, *, silence_s: float) -> Audio:
 
 def _start_s(path: Path) -> float:
     try:
-        with av.open(str(path)) as container:
+        with av.open(str(path), format="mp4") as container:
             starts = [
                 Fraction(stream.start_time or 0) * (stream.time_base or Fraction(1))
                 for stream in (container.streams.audio[0], container.streams.video[0])

@@ -86,7 +86,7 @@ class PacketScan:
 def scan_packets(path: Path) -> PacketScan:
     """Read every packet of the video track. Raises: UnreadableError."""
     try:
-        with av.open(str(path)) as container:
+        with av.open(str(path), format="mp4") as container:
             if not container.streams.video:
                 raise UnreadableError(f"{path.name}: no video track")
             return _scan(container, container.streams.video[0], sample_entry_boxes(path))

@@ -53,7 +53,7 @@ def watch(path: Path, watchers: Sequence[Watcher], *, step: int, threads: int) -
 
 
 def _frames(path: Path, threads: int, errors: list[str], reel: Reel) -> Iterator[VideoFrame]:
-    with av.open(str(path)) as container:
+    with av.open(str(path), format="mp4") as container:
         stream = container.streams.video[0]
         stream.thread_type = "AUTO"
         stream.codec_context.thread_count = threads

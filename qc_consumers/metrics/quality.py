@@ -84,7 +84,12 @@ def measure_quality(pair: Pair, folder: Path, show: Show, *, threads: int, timeo
 
 
 def scoring_command(pair: Pair, threads: int) -> list[str]:
-    """ffmpeg's arguments. Only numbers and fixed words get into the graph: paths are arguments of their own."""
+    """ffmpeg's arguments. Only numbers and fixed words get into the graph: paths are arguments of their own.
+
+    Raises: QualityError if both files are one.
+    """
+    if pair.piece == pair.reference:
+        raise QualityError("a piece is its own reference: it cannot be scored against itself")
     piece = _indexed(pair.piece, pair)
     if pair.head or pair.tail:
         piece = piece.filter("tpad", start=pair.head, stop=pair.tail, start_mode="clone", stop_mode="clone")

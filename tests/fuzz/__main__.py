@@ -10,7 +10,9 @@ from pathlib import Path
 import atheris
 
 atheris.enabled_hooks.add("str")
-with atheris.instrument_imports(include=["schemas", "streams", "infra", "qc_consumers", "yaml", "ffmpeg"]):
+with atheris.instrument_imports(
+    include=["schemas", "streams", "infra", "qc_consumers", "gpu_consumers", "yaml", "ffmpeg"]
+):
     from tests.fuzz.targets import TARGETS, seeds
 
 _INPUT_S = 10

@@ -3,12 +3,15 @@
 import re
 import tempfile
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 from fractions import Fraction
 from pathlib import Path
 
+from gpu_consumers.engines.options import check_options
 from infra.objects import BlobError, Objects, job_key
 from qc_consumers.metrics.quality import Pair, scoring_command
 from schemas.codec import content_hash, decode, decode_prompt, encode, framing, to_json
+from schemas.engines import ENGINES
 from schemas.errors import BadInputError
 from schemas.records import Blob, Encode, Instruction, Lint, PromptSubmitted, Shot
 from schemas.topics import EVENTS, Event
@@ -21,7 +24,6 @@ from tests.schemas.samples import sample
 
 Target = Callable[[bytes], None]
 STORE = Path(tempfile.gettempdir()) / "longtake-fuzz" / "objects"
-_FILTERS = ("settb", "setpts", "split", "extractplanes", "split", "scale") * 2 + ("hstack", "ssim", "libvmaf")
 _X264 = re.compile(r"keyint=\d+:min-keyint=\d+:scenecut=0:open-gop=0:bframes=2:stitchable=1")
 
 
@@ -96,13 +98,34 @@ def build_filters(data: bytes) -> None:
     _check_command(pair, scoring_command(pair, 1))
 
 
+def choose_options(data: bytes) -> None:
+    """An engine's options, one `name=value` a line: refused, or no file they name is outside the folder of models."""
+    text = data[1:].decode("utf-8", "replace")
+    options = {name: value for name, equals, value in (line.partition("=") for line in text.split("\n")) if equals}
+    engine = sorted(ENGINES)[data[0] % len(ENGINES)] if data else "animatic"
+    try:
+        check_options(engine, options)
+    except BadInputError as error:
+        assert error.field.startswith("engine_options"), error
+        return
+    files = [options[name] for name in ("model", "opening", "image", "control") if name in options and engine != "veo"]
+    files += [part.partition(":")[0] for part in options["lora"].split(",")] if "lora" in options else []
+    for file in files:
+        assert (STORE / file).resolve().is_relative_to(STORE.resolve()), file
+
+
 def _check_command(pair: Pair, command: Sequence[str]) -> None:
     inputs = {command[at + 1] for at, word in enumerate(command) if word == "-i"}
     assert inputs == {str(pair.piece.absolute()), str(pair.reference.absolute())}
+    plain = replace(pair, piece=Path("/a.mp4"), reference=Path("/b.mp4"), width=64, height=64, fps=Fraction(24))
+    padded = bool(pair.head or pair.tail)
+    assert _filters(command) == _filters(scoring_command(replace(plain, head=int(padded), tail=0), 1))
+
+
+def _filters(command: Sequence[str]) -> list[str]:
+    """The names of the graph's filters: what is in the graph, without the numbers."""
     graph = command[command.index("-filter_complex") + 1]
-    filters = [re.sub(r"\[[^]]*\]", "", part).partition("=")[0] for part in graph.split(";")]
-    padded = ["tpad", "setpts"] if pair.head or pair.tail else []
-    assert sorted(filters) == sorted([*_FILTERS, *padded]), graph
+    return [re.sub(r"\[[^]]*\]", "", part).partition("=")[0] for part in graph.split(";")]
 
 
 def _check_inside(key: str) -> None:
@@ -130,6 +153,12 @@ def seeds(name: str) -> list[bytes]:
         ],
         "storyboard": boards,
         "objects": [b"jobs/harbour/pieces/0-1-abc.mp4", b"/jobs/%2e%2e/x", b"file:///etc/passwd", b"harbour-1"],
+        "options": [
+            b"\1config=self-forcing-1.3b\nlora=styles/ink.safetensors:0.8,b\ncontrol=a/b.mp4\ncontrol_weight=1.5",
+            b"\2model=wan/1.3b\nimage=a.png\nsteps=30\nguidance=5.5",
+            b"\0drift_exposure=0.1\nfault=nan",
+            b"\3model=veo-3.1\npeople=none",
+        ],
         "filters": [b"\0\0\0\x01" * 6 + b"veryfast", b"\0\0\0\x18" * 6 + b"it's[a];b,c:d=e"],
     }[name]
 
@@ -139,4 +168,5 @@ TARGETS: Mapping[str, Target] = {
     "storyboard": read_storyboard,
     "objects": point_at_object,
     "filters": build_filters,
+    "options": choose_options,
 }

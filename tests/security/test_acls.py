@@ -31,6 +31,7 @@ from schemas.codec import decode
 from schemas.headers import trace_root
 from schemas.records import CancelRequested, JobProgress, JobState, PromptSubmitted, Stage, VideoFinished
 from schemas.topics import DEAD_LETTERS, TOPICS
+from streams.decider import INPUTS
 from tests.cli.conftest import Longtake
 from tests.security.bus import SecuredBus, secured_bus
 from tests.security.pki import Authority
@@ -300,3 +301,4 @@ def test_the_files_name_topics_that_there_are() -> None:
         names = {name for names in acls.read_role(role).topics.values() for name in names}
         assert {name for name in names if name[-1] != "*"} <= set(NAMES), role
     assert set(ROLES) <= set(acls.roles())
+    assert set(acls.read_role("director").topics["read"]) == {*INPUTS, JobState.topic}
