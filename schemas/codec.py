@@ -6,6 +6,7 @@ out, and read with whichever it was written with, resolved to the newest.
 """
 
 import io
+import json
 import re
 import struct
 from dataclasses import fields, is_dataclass, replace
@@ -80,8 +81,8 @@ def decode_prompt(data: bytes) -> Event:
     if data[:1] == b"\0":
         return decode(data)
     try:
-        raw: object = msgspec.json.decode(data)
-    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
+        raw: object = _json(data)
+    except (msgspec.DecodeError, ValueError, RecursionError) as error:
         raise BadInputError(field="value", rule="framing", message=f"neither Avro nor JSON: {error}") from error
     if not isinstance(raw, dict):
         raise BadInputError(field="value", rule="type", message="a prompt is a JSON object")
@@ -94,6 +95,16 @@ def decode_prompt(data: bytes) -> Event:
         if isinstance(shot, dict):
             _refuse_unknown(cast("dict[str, Any]", shot), Shot, f"shots[{index}].", job_id)
     return cast("Event", _convert(prompt, PromptSubmitted))
+
+
+def _json(data: bytes) -> object:
+    """msgspec's, but a number that no float can hold is a number still: it is refused by its field, not with the whole record."""
+    try:
+        return msgspec.json.decode(data)
+    except msgspec.DecodeError as error:
+        if "out of range" not in str(error):
+            raise
+        return json.loads(data)
 
 
 def to_json(event: Event) -> bytes:

@@ -10,7 +10,7 @@ import typer
 from infra.bus.writer import publish
 from infra.cli.errors import CliError, Exit
 from infra.cli.lookup import JobView, finished_video, job_view, last_jobs
-from infra.cli.output import Cell, console, moment, now_us, print_json, say, table
+from infra.cli.output import Cell, clipped, console, moment, now_us, print_json, say, table
 from infra.cli.reach import reach
 from infra.objects import Objects, file_digest
 from schemas.headers import trace_root
@@ -43,7 +43,7 @@ def jobs(
             f"{job.format.width}x{job.format.height}",
             job.engine,
             moment(job.submitted_us),
-            job.reason or job.title[:60],
+            clipped(job.reason or job.title),
         )
         for job in found
     ]
@@ -89,7 +89,7 @@ def cancel(
 ) -> None:
     """Stop a job. It keeps what is done, so that it can be retried."""
     settings = reach(ctx, "kafka")
-    _stage_of(job_view(settings, job_id), {Stage.GENERATING, Stage.ASSEMBLING, Stage.CHECKING}, job_id)
+    _stage_of(job_view(settings, job_id), {Stage.QUEUED, Stage.GENERATING, Stage.ASSEMBLING, Stage.CHECKING}, job_id)
     event = CancelRequested(job_id=job_id, reason=reason, requested_us=now_us())
     publish(settings, [event], trace_root(job_id))
     say(f"asked to cancel {job_id}")

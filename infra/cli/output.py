@@ -11,6 +11,7 @@ from rich.table import Table
 from rich.text import Text
 
 _PIPE_WIDTH = 500
+_COLUMN_CHARS = 60
 Cell = str | Text | int | float
 
 
@@ -45,6 +46,16 @@ def table(title: str, columns: Sequence[str], rows: Iterable[Sequence[Cell]]) ->
 def moment(time_us: int) -> str:
     """`2026-11-30 19:06:08` in UTC; empty for 0."""
     return datetime.fromtimestamp(time_us / 1e6, UTC).strftime("%Y-%m-%d %H:%M:%S") if time_us else ""
+
+
+def clipped(text: str) -> str:
+    """As much of a text as a column can show."""
+    return text if len(text) <= _COLUMN_CHARS else text[: _COLUMN_CHARS - 1] + "…"
+
+
+def significant(number: float) -> str:
+    """Six significant digits, for numbers of which nothing is known."""
+    return f"{number:.6g}"
 
 
 def duration(seconds: float | None) -> str:

@@ -6,9 +6,10 @@ from typing import Annotated
 
 import typer
 from clickhouse_connect.driver.exceptions import DatabaseError, OperationalError
+from rich.text import Text
 
 from infra.cli.errors import CliError, Exit
-from infra.cli.output import Cell, console, say, table
+from infra.cli.output import Cell, console, say, significant, table
 from infra.cli.reach import reach
 from infra.clickhouse import connect_reader
 
@@ -52,4 +53,6 @@ def sql(
 
 
 def _cell(value: object) -> Cell:
-    return value if isinstance(value, int | float) and not isinstance(value, bool) else str(value)
+    if isinstance(value, float):
+        return Text(significant(value), justify="right")
+    return value if isinstance(value, int) and not isinstance(value, bool) else str(value)

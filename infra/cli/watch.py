@@ -16,6 +16,7 @@ from infra.bus.reader import Reader, event_of
 from infra.cli.errors import CliError, Exit
 from infra.cli.output import console, duration, now_us, say
 from infra.cli.reach import reach
+from infra.cli.waiting import Waiting
 from infra.settings import Settings
 from schemas.codec import to_json
 from schemas.records import JobChanged, JobProgress, PromptRefused, Stage
@@ -48,6 +49,8 @@ class Sight:
     progress: JobProgress | None = None
     refused: PromptRefused | None = None
     event: Event | None = None
+    ahead: int = 0
+    """Jobs of its tenant that wait before it, in its partition."""
 
     @property
     def ended(self) -> bool:
@@ -81,22 +84,27 @@ def sights_of(settings: Settings, job_id: str, patience: Patience) -> Iterator[S
     """The job as it changes, and ten times a second. Raises: CliError if nobody says a word about it for `patience`."""
     deadline = time.monotonic() + patience.seconds
     sight = Sight()
+    waiting = Waiting()
     said = Reader.from_beginning(settings, [JobChanged.topic, PromptRefused.topic])
     moving = Reader.from_now(settings, [JobProgress.topic])
     with said, moving:
         for message in said.to_end():  # what is said later may change an end: a retry
+            waiting.saw(message)
             if message.job_id == job_id:
                 sight = _seen(sight, event_of(message), patience.content_hash)
+        sight = replace(sight, ahead=waiting.ahead_of(job_id))
         yield sight
         while not sight.ended:
             for reader in (said, moving):
                 while (message := reader.poll(_TURN_S / 2)) is not None:
+                    waiting.saw(message)
                     if message.job_id == job_id:
                         sight = _seen(sight, event_of(message), patience.content_hash)
+                        sight = replace(sight, ahead=waiting.ahead_of(job_id))
                         yield sight
                         if sight.ended:
                             return
-            sight = replace(sight, event=None)
+            sight = replace(sight, event=None, ahead=waiting.ahead_of(job_id))
             yield sight
             if sight.job is None and time.monotonic() > deadline:
                 raise CliError(Exit.NOT_FOUND, f"nobody knows a job {job_id!r}: 'longtake jobs' lists all")
@@ -108,6 +116,10 @@ def line_of(sight: Sight, job_id: str) -> Text:
     if job is None:
         return Text(f"{job_id}  waiting for the director")
     colour = {Stage.FINISHED: "green", Stage.FAILED: "red", Stage.CANCELLED: "yellow"}.get(job.stage, "cyan")
+    if job.stage is Stage.QUEUED:
+        return Text.assemble(
+            (job_id, "bold"), "  ", (job.stage.value, colour), f"  {sight.ahead} of {job.tenant} before it"
+        )
     text = Text.assemble(
         (job_id, "bold"),
         "  ",
@@ -164,7 +176,7 @@ def _print_changes(sights: Iterator[Sight], job_id: str) -> Sight:
     sight, last = Sight(), None
     for sight in sights:
         job = sight.job
-        state = job and (job.stage, job.segments_generated, job.pieces_checked, job.attempts)
+        state = job and (job.stage, job.segments_generated, job.pieces_checked, job.attempts, sight.ahead)
         if state and state != last:
             say(line_of(sight, job_id).plain)
         last = state

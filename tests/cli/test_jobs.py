@@ -1,17 +1,22 @@
 """jobs, show, fetch, cancel, retry, dead-letters, topics, status on a real broker."""
 
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
 from infra.bus import clients
+from infra.bus.letter import dead_letter
 from infra.bus.reader import Reader, event_of
+from infra.bus.writer import Writer
 from infra.objects import Objects
 from infra.settings import Settings
+from schemas.errors import BadInputError
 from schemas.records import Blob, CancelRequested, PromptSubmitted, RetryRequested, SegmentGenerated, Stage
 from schemas.topics import DEAD_LETTERS, TOPICS, Event
 from tests.cli.conftest import Longtake
 from tests.cli.events import SUBMITTED_US, finished, job, refused, say
+from tests.director.builders import message, prompt
 
 
 def control(settings: Settings) -> list[Event]:
@@ -91,7 +96,7 @@ def test_cancel_and_retry_are_asked_for_where_they_make_sense(bus_settings: Sett
 
 
 @pytest.fixture
-def dead_letter(bus_settings: Settings) -> Settings:
+def dead_letter_of_a_prompt(bus_settings: Settings) -> Settings:
     reasons = {"topic": "longtake.prompts.v1", "partition": "0", "offset": "7", "group": "longtake.director"}
     reasons |= {"field": "value", "rule": "framing", "message": "neither Avro nor JSON", "time_us": str(SUBMITTED_US)}
     headers = [("mine", b"1"), *((f"dlq.{name}", value.encode()) for name, value in reasons.items())]
@@ -101,27 +106,57 @@ def dead_letter(bus_settings: Settings) -> Settings:
     return bus_settings
 
 
-def test_dead_letters_are_listed_shown_and_sent_back(dead_letter: Settings, longtake: Longtake) -> None:
-    (listed,) = longtake(dead_letter, "dead-letters", "list", "--json").json()
+def test_dead_letters_are_listed_shown_and_sent_back(dead_letter_of_a_prompt: Settings, longtake: Longtake) -> None:
+    (listed,) = longtake(dead_letter_of_a_prompt, "dead-letters", "list", "--json").json()
     assert (listed["id"], listed["topic"], listed["rule"], listed["key"]) == (
         "0-0",
         "longtake.prompts.v1",
         "framing",
         "film",
     )
-    assert "neither Avro nor JSON" in longtake(dead_letter, "dead-letters", "list").out
-    shown = longtake(dead_letter, "dead-letters", "show", "0-0").out
+    assert "neither Avro nor JSON" in longtake(dead_letter_of_a_prompt, "dead-letters", "list").out
+    shown = longtake(dead_letter_of_a_prompt, "dead-letters", "show", "0-0").out
     assert "mine: 1" in shown
-    assert longtake(dead_letter, "dead-letters", "replay", "0-0").code == 0
-    with Reader.from_beginning(dead_letter, [PromptSubmitted.topic]) as reader:
+    assert longtake(dead_letter_of_a_prompt, "dead-letters", "replay", "0-0").code == 0
+    with Reader.from_beginning(dead_letter_of_a_prompt, [PromptSubmitted.topic]) as reader:
         (again,) = reader.to_end()
     assert (again.key, again.value, again.headers) == (b"film", b"\xff\xfe not a prompt", (("mine", b"1"),))
 
 
-def test_replaying_needs_a_known_letter(dead_letter: Settings, longtake: Longtake) -> None:
-    assert longtake(dead_letter, "dead-letters", "replay", "3-99").code == 4
-    assert longtake(dead_letter, "dead-letters", "replay").code == 2
-    assert longtake(dead_letter, "dead-letters", "replay", "--all").out == "replayed 1\n"
+def test_replaying_needs_a_known_letter(dead_letter_of_a_prompt: Settings, longtake: Longtake) -> None:
+    assert longtake(dead_letter_of_a_prompt, "dead-letters", "replay", "3-99").code == 4
+    assert longtake(dead_letter_of_a_prompt, "dead-letters", "replay").code == 2
+    assert longtake(dead_letter_of_a_prompt, "dead-letters", "replay", "--all").out == "replayed 1\n"
+
+
+def test_a_dead_letter_is_mended_in_a_file_and_replayed(
+    bus_settings: Settings, longtake: Longtake, tmp_path: Path
+) -> None:
+    wish = prompt(job_id="film", width=641)
+    original = message(wish, headers=(("traceparent", b"mine"),))
+    error = BadInputError(field="width", rule="even", message="641 is odd")
+    with Writer(bus_settings) as writer:
+        writer.write([replace(dead_letter(original, error, group="longtake.director", time_us=1), partition=0)])
+    assert longtake(bus_settings, "dead-letters", "list", "--json").json()[0]["record"]["width"] == 641
+    assert '"width": 641' in longtake(bus_settings, "dead-letters", "show", "0-0").out
+    file = tmp_path / "letter.json"
+    assert longtake(bus_settings, "dead-letters", "edit", "0-0", "-o", str(file)).code == 0
+    assert longtake(bus_settings, "dead-letters", "edit", "0-0", "-o", str(file)).code == 2, "no file is overwritten"
+    file.write_text(file.read_text().replace('"width": 641', '"width": "wide"'))
+    ran = longtake(bus_settings, "dead-letters", "replay", "--file", str(file))
+    assert (ran.code, "width" in ran.err) == (2, True)
+    file.write_text(file.read_text().replace('"wide"', "640"))
+    assert longtake(bus_settings, "dead-letters", "replay", "--file", str(file)).out == "replayed 1\n"
+    with Reader.from_beginning(bus_settings, [PromptSubmitted.topic]) as reader:
+        (again,) = reader.to_end()
+    assert event_of(again) == replace(wish, width=640)
+    assert (again.key, again.headers) == (b"film", (("traceparent", b"mine"),))
+
+
+def test_dead_letters_of_one_topic_are_replayed(dead_letter_of_a_prompt: Settings, longtake: Longtake) -> None:
+    replay = ("dead-letters", "replay", "--topic")
+    assert longtake(dead_letter_of_a_prompt, *replay, "longtake.videos.v1").out == "replayed 0\n"
+    assert longtake(dead_letter_of_a_prompt, *replay, "longtake.prompts.v1").out == "replayed 1\n"
 
 
 def test_topics_are_listed_with_their_ends(bus_settings: Settings, longtake: Longtake) -> None:

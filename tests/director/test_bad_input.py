@@ -109,7 +109,8 @@ NEITHER_AVRO_NOR_JSON: list[tuple[bytes | None, str]] = [
     (b'{"job_id": "a", "fps": NaN}', "framing"),
     (b'{"job_id": "a", "text": "\xff"}', "framing"),
     (b'{"job_id": "a", "text": "\\ud800"}', "framing"),
-    (b'{"job_id": "a", "duration_s": 1e999}', "framing"),
+    (b'{"job_id": "a", "duration_s": 1e999', "framing"),
+    (b'{"job_id": "a", "seed": ' + b"9" * 5000 + b"}", "framing"),
     (b"[" * 100_000, "framing"),
     (b"[]", "type"),
     (b"null", "type"),
@@ -119,6 +120,15 @@ NEITHER_AVRO_NOR_JSON: list[tuple[bytes | None, str]] = [
     (encode(prompt()) + b"x", "avro"),
     (encode(r.CancelRequested(job_id="harbour")), "record"),
 ]
+
+
+@pytest.mark.parametrize("number", [b"1e999", b"1" + b"0" * 400])
+def test_a_number_that_no_float_holds_is_refused_by_its_field(number: bytes) -> None:
+    value = b'{"job_id": "harbour", "text": "a boat", "duration_s": ' + number + b"}"
+    decision = decider().decide(raw_message(PROMPTS, value), None, 1)
+    (event,) = decision.events
+    assert isinstance(event, r.PromptRefused)
+    assert event.field == "duration_s"
 
 
 @pytest.mark.parametrize(("fields", "field", "rule"), REFUSED_PROMPTS)
