@@ -69,7 +69,9 @@ def main() -> None:
         score = _score(pair, found[pair.reference], found[pair.distorted])
         wrong = abs(score - pair.score) > _TOLERANCE
         off += wrong
-        print(f"{pair.reference:40} {score:10.5f}  published {pair.score:10.5f}  {'OFF' if wrong else 'ok'}", flush=True)
+        print(
+            f"{pair.reference:40} {score:10.5f}  published {pair.score:10.5f}  {'OFF' if wrong else 'ok'}", flush=True
+        )
     raise SystemExit(1 if off else 0)
 
 

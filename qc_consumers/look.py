@@ -1,5 +1,6 @@
 """What the detectors see of a file, and how a file is looked at that cannot be compared."""
 
+from collections.abc import Mapping
 from dataclasses import fields
 from fractions import Fraction
 from pathlib import Path
@@ -30,14 +31,15 @@ _STROBE_SHARE = 0.75
 class Eyes:
     """All detectors, on one file."""
 
-    def __init__(self, profile: Profile, fps: Fraction, impressions: Impressions, still: dict[str, Detector]) -> None:
+    def __init__(
+        self, profile: Profile, fps: Fraction, impressions: Impressions, still: Mapping[str, Detector]
+    ) -> None:
         flash = profile.limit("flash")
         self.jump = Jump(profile.limit("jump"))
         self._impressions = impressions
         self._detectors: dict[str, Detector] = {
             **still,
             "black": Black(profile.limit("black")),
-            "duplicate": Duplicate(profile.limit("duplicate")),
             "flash": Flash(flash),
             "strobe": Strobe(fps=float(fps), per_second=profile.limit("strobe"), levels=_STROBE_SHARE * flash),
             "flicker": Flicker(profile.limit("flicker")),
@@ -70,7 +72,8 @@ def compare(
     across the border is seen from both sides. Raises: QualityError.
     """
     frozen = Frozen(fps=float(claim.fps), shortest_s=profile.limit("frozen"), noise_levels=LOSSLESS_LEVELS)
-    eyes = Eyes(profile, claim.fps, _impressions(claim, pair.head), {"frozen": frozen})
+    exact = {"frozen": frozen, "duplicate": Duplicate(profile.limit("duplicate"))}
+    eyes = Eyes(profile, claim.fps, _impressions(claim, pair.head), exact)
     originals, coded = Reel(), Levels()
     context: list[Picture] = []
 
@@ -97,7 +100,8 @@ def compare(
 
 
 def look(path: Path, scan: PacketScan, claim: Claim, profile: Profile, threads: int) -> Facts:
-    """Facts of a file without a reference. A still has to last longer here, because encoding moves pixels."""
+    """Facts of a file without a reference. A still has to last longer here, because encoding moves pixels; and it repeats slow
+    frames, so that repeats say nothing."""
     still = Frozen(fps=float(claim.fps), shortest_s=profile.limit("still"), noise_levels=CODED_LEVELS)
     eyes = Eyes(profile, claim.fps, _impressions(claim, 0), {"still": still})
     pictures = watch(path, (eyes,), step=_QUARTER, threads=threads)

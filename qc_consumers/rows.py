@@ -120,6 +120,7 @@ def piece_rows(event: PieceStitched, check: Check, origin: Origin) -> tuple[Rows
     }
     seam: Row = {
         **_seam(event.seam),
+        **_border(check.measured),
         **_fields(event, "job_id", "piece", "attempt"),
         "trace_id": origin.trace_id,
         "frame": event.start_frame,
@@ -193,6 +194,11 @@ def _blob(uri: str, digest: str, size_bytes: int) -> Row:
 def _seam(seam: Seam) -> Row:
     row: Row = msgspec.to_builtins(seam)
     return row
+
+
+def _border(measured: Measured) -> Row:
+    border = measured.facts.border if measured.facts else None
+    return {"flow_error_ratio": border.flow_error_ratio, "likeness": border.likeness} if border else {}
 
 
 def _scores(measured: Measured) -> Row:

@@ -96,7 +96,12 @@ def _colour_shift(impressions: Sequence[Impression]) -> Iterator[Evidence]:
 
 def _colour(impression: Impression) -> NDArray[np.float64]:
     """Per cent of brightness: a fade keeps it."""
-    return 100 * (np.array([impression.u, impression.v]) - 128) / (impression.luma - 16 + 8)
+    return 100 * (np.array([impression.u, impression.v]) - 128) / _brightness(impression)
+
+
+def _brightness(impression: Impression) -> float:
+    """Above black, and never nothing."""
+    return max(impression.luma - 16, 0.0) + 8
 
 
 def _collapse(impressions: Sequence[Impression]) -> Iterator[Evidence]:
@@ -135,8 +140,8 @@ def _changes(window: Sequence[Impression]) -> Iterator[tuple[str, float]]:
     measures = [
         ("colour", colour[:, 0]),
         ("colour", colour[:, 1]),
-        ("contrast", np.log([max(each.contrast, 1.0) for each in lit])),
-        ("sharpness", np.log([max(each.sharpness, 0.1) for each in lit])),
+        ("contrast", np.log([max(each.contrast, 1.0) / _brightness(each) for each in lit])),
+        ("sharpness", np.log([max(each.sharpness, 0.1) / _brightness(each) for each in lit])),
     ]
     for what, values in measures:
         time = np.linspace(-0.5, 0.5, len(values))

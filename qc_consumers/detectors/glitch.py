@@ -1,7 +1,6 @@
 """Frames that do not belong: one to three that show something else than those around them, and jumps after which nothing fits."""
 
 from collections import deque
-from statistics import median
 
 import numpy as np
 
@@ -13,10 +12,10 @@ _STRONG = 10.0
 """Levels: a cell differs this much or it does not count."""
 _BRIDGED = 0.4
 """Of the difference may be left between the frames around a glitch."""
-_USUAL_FRAMES = 12
-_JUMP_LEVELS = 3.0
-"""Mean over the picture: less is no jump, however quiet the rest."""
-_QUIET = 0.5
+_USUAL_FRAMES = 4
+_JUMP_LEVELS = 8.0
+"""Mean over the picture: less is no jump, however quiet the rest. The fastest moves of real shots leave 5."""
+_QUIET = 1.0
 
 
 class Glitch:
@@ -58,15 +57,23 @@ class Glitch:
 
 
 class Jump:
-    """Frames that motion does not explain. The value is what it leaves, over what is usual around."""
+    """Frames that motion does not explain. The value is what it leaves, over what is usual around.
+
+    What a flash of light changes is no jump: brightness and contrast are made alike first.
+    """
 
     def __init__(self, ratio: float) -> None:
         self._ratio = ratio
         self.errors: list[float] = []
         """Mean over the picture for each frame, in levels; 0 for the first."""
+        self._last: Small | None = None
 
     def process_frame(self, picture: Picture) -> None:
-        self.errors.append(float(picture.unexplained.mean()) if picture.unexplained is not None else 0.0)
+        error = float(picture.unexplained.mean()) if picture.unexplained is not None else 0.0
+        if error > _JUMP_LEVELS and self._last is not None:
+            error = min(error, float(unexplained(self._last, matched(picture.small, self._last)).mean()))
+        self.errors.append(error)
+        self._last = picture.small
 
     def post_process(self) -> tuple[Span, ...]:
         spans: list[Span] = []
@@ -77,7 +84,7 @@ class Jump:
         return tuple(spans)
 
     def ratio_at(self, frame: int, frames: int) -> float:
-        """The worst of these frames over the median of those around them."""
+        """The worst of these frames over the worst of those around them."""
         end = frame + frames
         around = self.errors[max(1, frame - _USUAL_FRAMES) : frame] + self.errors[end : end + _USUAL_FRAMES]
-        return max(self.errors[frame:end], default=0.0) / max(median(around or [0.0]), _QUIET)
+        return max(self.errors[frame:end], default=0.0) / max(max(around, default=0.0), _QUIET)

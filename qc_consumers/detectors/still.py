@@ -21,6 +21,8 @@ _MOVING_SHARE = 2e-4
 _MEAN_OF_LEVELS = 1 / 8
 _SHORTEST_FRAMES = 3
 """At rates so low that fewer last long enough."""
+_REPEAT_SHARE = 0.3
+"""Of the steps beside it."""
 
 
 class Frozen:
@@ -58,15 +60,25 @@ class Frozen:
 
 
 class Duplicate:
-    """Frames that differ by less than `levels` from the one before. The value is the mean absolute difference in levels."""
+    """Frames that differ by less than `levels` from the one before, and much less than their neighbours do.
+
+    The value is the mean absolute difference in levels. Slow shots have differences as small, but all alike.
+    """
 
     def __init__(self, levels: float) -> None:
         self._levels = levels
-        self._spans: list[Span] = []
+        self._steps: list[float] = []
 
     def process_frame(self, picture: Picture) -> None:
-        if picture.diff is not None and picture.diff < self._levels:
-            self._spans.append(Span(first=picture.frame, frames=1, value=picture.diff))
+        self._steps.append(math.inf if picture.diff is None else picture.diff)
 
     def post_process(self) -> tuple[Span, ...]:
-        return tuple(self._spans)
+        return tuple(
+            Span(first=frame, frames=1, value=step)
+            for frame, step in enumerate(self._steps)
+            if step < self._levels and step < _REPEAT_SHARE * self._beside(frame)
+        )
+
+    def _beside(self, frame: int) -> float:
+        """The smaller of the steps before and behind it. Runs of repeats are stills."""
+        return min([step for step in self._steps[max(1, frame - 1) : frame + 2 : 2] if step < math.inf] or [0.0])

@@ -65,14 +65,20 @@ def encoded(path: Path, frames: Frames, size: VideoFormat = SIZE, options: dict[
 
 
 def stitched(
-    objects: Objects, folder: Path, frames: Frames, *, context: tuple[int, int] = (0, 0), **changes: Any
+    objects: Objects,
+    folder: Path,
+    frames: Frames,
+    *,
+    context: tuple[int, int] = (0, 0),
+    encode: Encode = Encode(),  # noqa: B008 (a frozen record)
+    **changes: Any,
 ) -> PieceStitched:
     """A piece of `frames`, of which the first and last `context` are only in its reference."""
     head, tail = context
     own = frames[head : len(frames) - tail]
     job, piece, attempt = changes.get("job_id", JOB), changes.get("piece", 0), changes.get("attempt", 1)
     name = f"{piece}-{attempt}"
-    video = encoded(folder / f"{name}.mp4", own)
+    video = encoded(folder / f"{name}.mp4", own, options=piece_options(encode))
     reference = encoded(folder / f"{name}-reference.mp4", frames, options=REFERENCE)
     count, start = len(own), changes.get("start_frame", 0)
     times = tuple(START_US + (start + n) * 1000 for n in range(count))
@@ -91,7 +97,7 @@ def stitched(
         decoder_config=examine(video, clock_of(SIZE)).config_digest,
         seam=Seam(kind=SeamKind.FIRST if piece == 0 else SeamKind.CUT, overlap_frames=0),
         correction=Correction(),
-        encode=Encode(),
+        encode=encode,
         generated_us=times,
         decoded_us=tuple(at + 300 for at in times),
         encoded_us=tuple(at + 600 for at in times),
