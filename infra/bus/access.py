@@ -1,11 +1,14 @@
 """How a client shows the broker who it is, and sees that it is the broker: TLS, certificates, SASL/SCRAM. For librdkafka, Faust and sockets."""
 
 import ssl
+from collections.abc import Mapping
 from typing import Any
 
 from infra.settings import Settings
 
 MECHANISM = "SCRAM-SHA-512"
+PLAIN: Mapping[str, object] = {"kafka_ca": None, "kafka_certificate": None, "kafka_key": None, "kafka_user": ""}
+"""Settings for the broker of the local stack, whatever is set for another one."""
 
 
 def protocol_of(settings: Settings) -> str:

@@ -8,6 +8,7 @@ from pathlib import Path
 import msgspec
 from pydantic import SecretStr
 
+from infra.bus.access import PLAIN
 from infra.local.pidfile import running_pid
 from infra.settings import Settings
 
@@ -91,6 +92,8 @@ def filled(settings: Settings, services: Services) -> Settings:
     if "clickhouse" in found:
         found["clickhouse_password"] = SecretStr(services.clickhouse_password)
         found["clickhouse_reader_password"] = SecretStr(services.clickhouse_reader_password)
+    if "kafka" in found:
+        found |= PLAIN
     return settings.model_copy(update=found)
 
 

@@ -15,6 +15,7 @@ from types import FrameType
 
 from clickhouse_connect.driver.exceptions import DatabaseError
 
+from infra.bus.access import PLAIN
 from infra.bus.errors import TopicsError
 from infra.bus.topics import create_topics
 from infra.clickhouse import migrate
@@ -97,7 +98,7 @@ class Stack:
         found: dict[str, object] = {"objects": objects}
         if kafka:
             kafka.ready()
-            found["kafka"] = kafka.bootstrap
+            found |= {"kafka": kafka.bootstrap, **PLAIN}
         if clickhouse:
             clickhouse.ready()
             found |= {"clickhouse": clickhouse.url(DATABASE), "clickhouse_password": clickhouse.password}

@@ -11,12 +11,13 @@ from pydantic import SecretStr
 from gpu_consumers.engines.engine import EngineError
 from gpu_consumers.failed import failed
 from gpu_consumers.memory.environment import engine_environment
+from infra.bus.access import protocol_of
 from infra.bus.dead_letters import dead_letters
 from infra.bus.reader import Reader
 from infra.cli.logs import OneLine
 from infra.cli.main import main
 from infra.local.ports import free_port
-from infra.local.services import Services, environment, write_services
+from infra.local.services import Services, environment, filled, write_services
 from infra.redact import HIDDEN, redacted
 from infra.settings import Settings
 from schemas.codec import encode
@@ -203,3 +204,12 @@ def test_only_its_owner_reads_the_file_with_the_stacks_passwords(tmp_path: Path)
     write_services(tmp_path, services)
     assert (tmp_path / "services.json").stat().st_mode & 0o077 == 0
     assert not leaks(repr(services))
+
+
+def test_the_local_broker_is_spoken_to_in_the_clear_whatever_is_set_for_another(tmp_path: Path) -> None:
+    set_for_another = Settings(
+        kafka_ca=tmp_path / "ca.pem", kafka_user="stitch", kafka_password=CANARIES["kafka_password"]
+    )
+    local = Services(pid=1, kafka="127.0.0.1:1", clickhouse="", clickhouse_password="", objects="", processes=())
+    assert protocol_of(set_for_another.model_copy(update={"kafka": "kafka.example:9093"})) == "SASL_SSL"
+    assert protocol_of(filled(set_for_another, local)) == "PLAINTEXT"
