@@ -26,7 +26,8 @@ class ControlVideo:
         """`frames`: one [3, H, W] in [-1, 1] for each frame of the take from its start, without end."""
         self._vae, self._frames, self._window = vae, frames, window
         self._like = next(vae.parameters())
-        self._past: Past = {}
+        self._stays: Past = {}
+        self._asked: Past = {}
         self._made = 0
         self._blocks: dict[int, Tensor] = {}
 
@@ -45,10 +46,10 @@ class ControlVideo:
     def _encoded(self) -> Tensor:
         parts: list[Tensor] = []
         for _ in range(self._window.block):
-            count = 4 if self._past else 1
+            count = 4 if self._asked else 1
             asked = torch.stack([next(self._frames) for _ in range(count)], dim=1)[None].to(self._like)
-            stays = torch.zeros_like(asked)
-            parts.append(self._vae.encode(torch.cat((stays, asked)), self._past))
-        latents = torch.cat(parts, dim=2)
-        mask = latents.new_ones(1, _MASK_CHANNELS, *latents.shape[2:])
-        return torch.cat((latents[:1], latents[1:], mask), dim=1)
+            # One after the other: side by side they would double the encoder's activations, the largest there are.
+            pair = [self._vae.encode(torch.zeros_like(asked), self._stays), self._vae.encode(asked, self._asked)]
+            mask = asked.new_ones(1, _MASK_CHANNELS, *pair[0].shape[2:])
+            parts.append(torch.cat((*pair, mask), dim=1))
+        return torch.cat(parts, dim=2)

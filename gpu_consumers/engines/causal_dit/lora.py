@@ -38,8 +38,11 @@ class Lora:
         return sum(t.numel() * t.element_size() for pair in self.pairs.values() for t in pair)
 
     def to(self, device: torch.device, dtype: torch.dtype) -> "Lora":
-        """The adapter on a device."""
-        pairs = {name: (down.to(device, dtype), up.to(device, dtype)) for name, (down, up) in self.pairs.items()}
+        """A copy on a device: a mapped tensor's alignment, and with it the last bit of a sum, differs from file to file."""
+        pairs = {
+            name: (down.to(device, dtype, copy=True), up.to(device, dtype, copy=True))
+            for name, (down, up) in self.pairs.items()
+        }
         return Lora(pairs=pairs, scales=self.scales)
 
 
