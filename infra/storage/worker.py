@@ -8,8 +8,8 @@ from confluent_kafka import KafkaException
 
 from infra.bus.errors import BusError
 from infra.bus.process import stop_on_signals
-from infra.objects import Objects
 from infra.metrics.door import Door, Health
+from infra.objects import Objects
 from infra.settings import Settings
 from infra.storage.disk import DiskWatch
 from infra.storage.sweep import sweep
