@@ -19,7 +19,8 @@ def rights(database: str) -> Mapping[str, tuple[str, ...]]:
     """What each user is granted: the writer what migrations and inserts need."""
     return {
         WRITER: (
-            f"SELECT, INSERT, ALTER, CREATE DATABASE, CREATE TABLE, CREATE VIEW ON {database}.*",
+            f"SELECT, INSERT, ALTER, CREATE DATABASE, CREATE TABLE, CREATE VIEW, DROP VIEW ON {database}.*",
+            f"DROP TABLE ON {database}._tmp_replace_*",  # what CREATE OR REPLACE VIEW leaves behind for a moment
             *(f"TABLE ENGINE ON {engine}" for engine in ENGINES),
         ),
         READER: (f"SELECT ON {database}.*",),
