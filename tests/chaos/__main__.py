@@ -2,6 +2,7 @@
 
 import argparse
 import json
+import logging
 import sys
 import tempfile
 from pathlib import Path
@@ -22,6 +23,7 @@ def main() -> int:
     parser.add_argument("--jobs", type=int, default=100)
     parser.add_argument("--records", type=int, default=100_000)
     arguments = parser.parse_args()
+    logging.basicConfig(level=logging.ERROR)
     outcomes: list[Outcome] = []
     folder = Path(tempfile.mkdtemp(prefix="longtake-chaos-"))
     print(f"seed {arguments.seed}; logs in {folder}", flush=True)
@@ -29,11 +31,12 @@ def main() -> int:
         outcomes.append(run_bus(arguments.seed, arguments.records, SESSION_S, full, folder / "bus"))
     if arguments.jobs:
         outcomes.append(run_line(arguments.seed, Form(jobs=arguments.jobs, session_s=SESSION_S), full, folder / "line"))
+    for outcome in outcomes:
+        print(table([outcome]))
     results = summary(arguments.seed, outcomes)
     late = too_slow(outcomes)
     OUT.parent.mkdir(exist_ok=True)
     OUT.write_text(json.dumps(results, indent=1) + "\n")
-    print(table(outcomes))
     print("\n".join([*results["problems"], *late]))
     print(f"written to {OUT}")
     return 0 if all(outcome.clean for outcome in outcomes) and not late else 1

@@ -24,7 +24,7 @@ WORKERS = {WORKER.role: 4, TABLE.role: 2}
 _PARTITIONS = 16
 _JOBS = 500
 _TURN_S = 0.05
-_PATIENCE_S = 300.0
+_PATIENCE_S = 900.0
 
 
 def run_bus(

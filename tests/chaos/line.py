@@ -44,7 +44,7 @@ _TEXTS = (
 )
 ScheduleOf = Callable[[int, Line], tuple[Fault, ...]]
 _TURN_S = 0.05
-_PATIENCE_S = 180.0
+_PATIENCE_S = 600.0
 """For what is left to do after the last fault."""
 _KEPT = [topic.name for topic in TOPICS if topic.name not in {r.JobState.topic, r.JobProgress.topic}]
 

@@ -15,6 +15,7 @@ from pathlib import Path
 import psutil
 
 from infra.local.pidfile import running_pid
+from infra.local.process import Process
 from infra.local.services import ProcessStatus, environment, filled, read_services
 from infra.settings import Settings
 
@@ -66,24 +67,18 @@ class Stack:
 def running_stack(
     settings: Settings, commands: Mapping[str, Sequence[str]], variables: Mapping[str, str] | None = None
 ) -> Iterator[Stack]:
-    """The stack of these processes, with `variables` in their environment. It is ended in order at the end."""
+    """The stack of these processes, with `variables` in their environment. It is ended in order at the end, and with this process."""
     settings.state.mkdir(parents=True, exist_ok=True)
-    log = settings.state / "supervisor.log"
-    with log.open("ab") as output:
-        supervisor = subprocess.Popen(
-            [sys.executable, "-m", "tests.local.stand_in", json.dumps(commands)],
-            env=environment(settings) | dict(variables or {}),
-            stdout=output,
-            stderr=subprocess.STDOUT,
-        )
+    supervisor = Process(
+        [sys.executable, "-m", "tests.local.stand_in", json.dumps(commands)],
+        log=settings.state / "supervisor.log",
+        cwd=Path(__file__).parents[2],
+        env=environment(settings) | dict(variables or {}),
+    )
     try:
-        yield Stack(_ready(settings, supervisor, log))
+        yield Stack(_ready(settings, supervisor))
     finally:
-        supervisor.terminate()
-        with contextlib.suppress(subprocess.TimeoutExpired):
-            supervisor.wait(_DOWN_S)
-        supervisor.kill()
-        supervisor.wait()
+        supervisor.stop(_DOWN_S)
         until_s = time.monotonic() + _DOWN_S
         while running_pid(settings.state) is not None and time.monotonic() < until_s:
             time.sleep(0.05)
@@ -116,11 +111,11 @@ def send(processes: Sequence[psutil.Process], number: signal.Signals) -> None:
             os.kill(process.pid, number)
 
 
-def _ready(settings: Settings, supervisor: subprocess.Popen[bytes], log: Path) -> Settings:
+def _ready(settings: Settings, supervisor: Process) -> Settings:
     until_s = time.monotonic() + _READY_S
     while (services := read_services(settings.state)) is None:
-        assert supervisor.poll() is None, log.read_text()
-        assert time.monotonic() < until_s, f"the stack is not ready: {log.read_text()}"
+        if not supervisor.running() or time.monotonic() > until_s:
+            raise supervisor.failed("the stack does not start")
         time.sleep(0.05)
     return filled(settings, services)
 

@@ -115,7 +115,7 @@ class Groups:
     def _consumer(self, group: str) -> Consumer:
         """Not `read_committed`: that would wait for offsets in open transactions."""
         if group not in self._consumers:
-            server = {"bootstrap.servers": self._settings.kafka, "metadata.recovery.strategy": "none"}
+            server = {"bootstrap.servers": self._settings.kafka, "metadata.recovery.strategy": "none", "log_level": 0}
             self._consumers[group] = Consumer(server | {"group.id": group, "isolation.level": "read_uncommitted"})
         return self._consumers[group]
 
