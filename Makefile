@@ -6,14 +6,14 @@ STAMP_FULL := .venv/.full
 # Where there is no CUDA compiler, flash-attn installs without its kernels and the engines use SDPA.
 FLASH := FLASH_ATTENTION_FORCE_BUILD=TRUE $(shell command -v nvcc >/dev/null || echo FLASH_ATTENTION_SKIP_CUDA_BUILD=TRUE)
 
-.PHONY: venv demo test check bench detectors chaos format lock fuzz chromium deploy-tools clean
+.PHONY: venv demo test check bench detectors chaos format lock fuzz chromium compiler deploy-tools clean
 
 venv: $(STAMP_FULL)
 
 demo: $(STAMP_BASE)
 	$(BIN)/longtake demo
 
-test: check chromium deploy-tools
+test: check chromium compiler deploy-tools
 	$(BIN)/pytest -n 2 --dist loadfile
 
 check: $(STAMP_FULL)
@@ -35,7 +35,7 @@ detectors: $(STAMP_FULL)
 
 # Everything that can go wrong, by the schedule of a seed: 100,000 records of the bus, 100 jobs of the whole line; out/chaos.json.
 SEED ?= 1
-chaos: $(STAMP_FULL)
+chaos: $(STAMP_FULL) compiler
 	$(BIN)/python -m tests.chaos --seed $(SEED)
 
 # Two stages: what fetches the broker's jars and libchdb first, so that they come while the rest installs.
@@ -59,6 +59,11 @@ chromium:
 	@command -v chromium >/dev/null || command -v google-chrome >/dev/null || { \
 	  test "$$(id -u)" = 0 && command -v apt-get >/dev/null && \
 	  apt-get update -qq && DEBIAN_FRONTEND=noninteractive apt-get install -y -qq chromium >/dev/null; } || true
+
+# Chaos steps the clocks of processes with a library of 70 lines of C.
+compiler:
+	@command -v cc >/dev/null || { test "$$(id -u)" = 0 && command -v apt-get >/dev/null && \
+	  apt-get update -qq && DEBIAN_FRONTEND=noninteractive apt-get install -y -qq gcc libc6-dev >/dev/null; } || true
 
 # Each target for SECONDS under atheris; what a run found is in out/fuzz/TARGET and ends it.
 SECONDS ?= 60
