@@ -78,6 +78,17 @@ def summary(seed: int, outcomes: Sequence[Outcome]) -> dict[str, Any]:
         "by_kind": {kind.name.lower(): _by_kind(kind, outcomes) for kind in Kind if _faults(kind, outcomes)},
         "wrong": {name: count for outcome in outcomes for name, count in outcome.wrong.items()},
         "facts": {name: count for outcome in outcomes for name, count in outcome.facts.items()},
+        "recoveries": [
+            {
+                "kind": x.fault.kind.name.lower(),
+                "of": x.name,
+                "at_s": round(x.fault.at_s, 1),
+                "took_s": _rounded(x.took_s),
+            }
+            for outcome in outcomes
+            for x in outcome.recoveries
+            if not x.idle
+        ],
         "wall_s": [round(outcome.wall_s, 1) for outcome in outcomes],
         "problems": [problem for outcome in outcomes for problem in outcome.problems][:100],
     }
