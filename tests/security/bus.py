@@ -1,10 +1,13 @@
 """A broker that lets nobody in without a certificate and a password, and everybody do what the files of ACLs say."""
 
+import contextlib
 import secrets
+import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
+from confluent_kafka import KafkaException
 from confluent_kafka.admin import ScramCredentialInfo, ScramMechanism, UserScramCredentialUpsertion
 
 from infra import acls
@@ -15,6 +18,8 @@ from infra.local.kafka_tls import ADMIN
 from infra.local.packages import kafka_jars
 from infra.settings import Settings
 from tests.security.pki import Authority
+
+_KNOWN_S = 30.0
 
 
 class SecuredBus:
@@ -53,6 +58,16 @@ class SecuredBus:
             made.result()
         for role in acls.roles():
             acls.apply(client, acls.bindings(role, role))
+        self._wait_until_known(acls.roles()[-1])
+
+    def _wait_until_known(self, role: str) -> None:
+        """The broker learns of a new user and its rights a moment after it has said yes."""
+        client, deadline = clients.admin(self.by_password(role)), time.monotonic() + _KNOWN_S
+        while True:
+            with contextlib.suppress(KafkaException):
+                if client.list_topics(timeout=2).topics:
+                    return
+            assert time.monotonic() < deadline, f"{role} does not get in"
 
 
 @contextmanager
