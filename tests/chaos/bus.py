@@ -56,7 +56,7 @@ def _attacked(seed: int, records: int, stack: Stack, line: Line, schedule: tuple
     injector = Injector(stack, line, None, tail, seed)
     left, started_s = list(schedule), time.monotonic()
     try:
-        while left or asking.sent < records or not injector.quiet() or not injector.drained():
+        while left or asking.sent < records or not injector.quiet() or not _answered(tail, records):
             now_s = time.monotonic() - started_s
             if now_s > end_s(schedule) + _PATIENCE_S:
                 break
@@ -76,6 +76,12 @@ def _attacked(seed: int, records: int, stack: Stack, line: Line, schedule: tuple
         wall_s=wall_s,
         **_checked(stack.settings),
     )
+
+
+def _answered(tail: Tail, records: int) -> bool:
+    """Whether each group has answered as many questions as there are: whether they are the right ones is looked at afterwards."""
+    asked = tail.counts[ASKED]
+    return asked >= records and tail.counts[ANSWERED] >= len(WORKERS) * asked
 
 
 class _Asking:

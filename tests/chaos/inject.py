@@ -73,8 +73,10 @@ class Injector:
         return not self._undo and not self.watch.unrecovered()
 
     def drained(self) -> bool:
-        """Whether every group has read everything."""
-        return not any(self.watch.waiting(group, None) for group in self._group_of.values())
+        """Whether every group has read everything. A group that does not say how far it is has not."""
+        return all(self._groups.committed(group) for group in self._group_of.values()) and not any(
+            self.watch.waiting(group, None) for group in self._group_of.values()
+        )
 
     def end(self) -> None:
         """Put right what is still wrong."""

@@ -8,6 +8,7 @@ end (the store's faults), or from when the broker answers again.
 
 import contextlib
 import time
+from collections import Counter
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 
@@ -22,7 +23,7 @@ from schemas.topics import TOPICS
 from tests.chaos.schedule import Fault
 
 _ASK_S = 1.0
-_DRAIN = 2000
+_DRAIN = 10_000
 _SETTLE_S = 0.1
 """A transaction that was decided before a kill may be committed this long after it."""
 
@@ -40,6 +41,8 @@ class Tail:
         self._consumer.assign(places)
         self.last: dict[Partition, int] = {}
         self.kept: list[Message] = []
+        self.counts: Counter[str] = Counter()
+        """Records of each topic."""
 
     def drain(self) -> None:
         """Read what is there."""
@@ -50,6 +53,7 @@ class Tail:
             got = received(record)
             if isinstance(got, Message):
                 self.last[got.place] = got.offset
+                self.counts[got.topic] += 1
                 if got.topic in self._keep:
                     self.kept.append(got)
 
