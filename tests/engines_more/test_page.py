@@ -6,7 +6,7 @@ import pytest
 
 from gpu_consumers.engines import engine as engines
 from gpu_consumers.engines.causal_dit.models import MODELS
-from gpu_consumers.engines.describe import PAGE, RATES, SECONDS, SIZES, memory_row, take_rows
+from gpu_consumers.engines.describe import PAGE, RATES, SECONDS, SIZES, extras_rows, memory_row, take_rows
 from schemas import engines as limits
 from schemas.records import FailureKind
 
@@ -17,6 +17,7 @@ def test_the_tables_are_current() -> None:
     """One size in full; a change of the model or of its arithmetic moves every row. Else: python -m gpu_consumers.engines.describe."""
     assert memory_row((832, 480)) in TEXT
     assert "".join(take_rows((832, 480))) in TEXT
+    assert extras_rows() in TEXT
 
 
 @pytest.mark.parametrize("size", SIZES)

@@ -4,8 +4,11 @@ import json
 import subprocess
 import sys
 from dataclasses import replace
+from pathlib import Path
 
 import pytest
+import torch
+from safetensors.torch import save_file
 
 from gpu_consumers.engines.causal_dit.grid import frames_of
 from gpu_consumers.engines.causal_dit.ledger import RESERVE
@@ -94,6 +97,31 @@ def test_the_command_prints_the_plan_as_json(capsys: pytest.CaptureFixture[str])
     found = json.loads(capsys.readouterr().out)
     assert (found["frames"], found["latents"]) == (160, 42)
     assert found["total_bytes"] == sum(found["memory"].values())
+
+
+def test_what_a_job_adds_is_in_the_plan(
+    capsys: pytest.CaptureFixture[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("LONGTAKE_MODELS", str(tmp_path))
+    pair = {
+        "blocks.0.self_attn.q.lora_A.weight": torch.ones(4, 48),
+        "blocks.0.self_attn.q.lora_B.weight": torch.ones(48, 4),
+    }
+    save_file(pair, tmp_path / "ink.safetensors")
+    command(config="tiny", size="64x32", duration=10, option=["lora=ink.safetensors", "decoder=preview"], as_json=True)
+    memory = json.loads(capsys.readouterr().out)["memory"]
+    assert memory["lora"] == 2 * (4 * 48 + 48 * 4)
+    assert memory["preview"] > 0
+    assert memory["control"] == memory["control_cache"] == 0
+
+
+@pytest.mark.parametrize(
+    ("option", "said"), [("lora", "key=value"), ("lora=none", "none: not there"), ("lora=../x", "without '..'")]
+)
+def test_an_addition_that_cannot_be_is_one_line(option: str, said: str) -> None:
+    with pytest.raises(CliError, match=said) as caught:
+        command(config="tiny", size="64x32", option=[option])
+    assert caught.value.code is Exit.USAGE
 
 
 def test_the_command_says_what_to_change_and_fails(capsys: pytest.CaptureFixture[str]) -> None:

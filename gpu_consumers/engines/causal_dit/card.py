@@ -44,7 +44,9 @@ class Card:
     def needed(self, *more: tuple[str, Ledger]) -> int:
         """Bytes of the takes that are alive, and of more of them, each with its model's name."""
         takes = [*list(self._alive.values()), *more]
-        weights = {model: ledger.total - ledger.per_job() - ledger.activations for model, ledger in takes}
+        weights: dict[str, int] = {}
+        for model, ledger in takes:  # some jobs add a control branch to it, some do not
+            weights[model] = max(weights.get(model, 0), ledger.total - ledger.per_job() - ledger.activations)
         activations = max((ledger.activations for _, ledger in takes), default=0)
         return sum(weights.values()) + activations + sum(ledger.per_job() for _, ledger in takes)
 
