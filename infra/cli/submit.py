@@ -13,6 +13,7 @@ from infra.bus.writer import publish
 from infra.cli.errors import CliError, Exit
 from infra.cli.output import now_us, print_json, say
 from infra.cli.reach import reach
+from infra.cli.waiting import waiting_before
 from infra.cli.watch import Patience, watch_job
 from schemas.codec import content_hash
 from schemas.errors import BadInputError
@@ -82,8 +83,12 @@ def submit(  # the options are the parameters: typer reads them from here
     digest = content_hash(prompt)
     if as_json:
         print_json({"job_id": prompt.job_id, "content_hash": digest, "trace_id": trace_id(traceparent)})
+    elif follow:
+        say(f"submitted {prompt.job_id}")
     else:
-        say(f"submitted {prompt.job_id}" + ("" if follow else f"; see 'longtake watch {prompt.job_id}'"))
+        ahead = waiting_before(settings, prompt.job_id, prompt.tenant)
+        queue = f", {ahead} jobs of {prompt.tenant} wait before it" if ahead else ""
+        say(f"submitted {prompt.job_id}{queue}; see 'longtake watch {prompt.job_id}'")
     if follow:
         watch_job(settings, prompt.job_id, Patience(content_hash=digest, seconds=60), as_json=as_json)
 
