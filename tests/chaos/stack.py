@@ -19,7 +19,7 @@ from infra.local.process import Process
 from infra.local.services import ProcessStatus, environment, filled, read_services
 from infra.settings import Settings
 
-_READY_S = 90.0
+_READY_S = 300.0
 _DOWN_S = 60.0
 
 
