@@ -86,7 +86,7 @@ def apply(client: AdminClient, wanted: Iterable[AclBinding]) -> None:
         try:
             made.result()
         except KafkaException as error:
-            raise BusError(f"the ACL '{line(binding)}' cannot be made: {error.args[0].str()}") from error
+            raise BusError(f"the ACL '{line(binding)}' cannot be made: {error.args[0].name()}") from error
 
 
 def beyond(client: AdminClient, user: str, wanted: Iterable[AclBinding]) -> list[AclBinding]:
@@ -105,7 +105,7 @@ def beyond(client: AdminClient, user: str, wanted: Iterable[AclBinding]) -> list
     try:
         found: list[AclBinding] = client.describe_acls(ours, request_timeout=_ANSWER_S).result()
     except KafkaException as error:
-        raise BusError(f"ACLs cannot be listed: {error.args[0].str()}") from error
+        raise BusError(f"ACLs cannot be listed: {error.args[0].name()}") from error
     known = set(map(line, wanted))
     return [binding for binding in found if line(binding) not in known]
 

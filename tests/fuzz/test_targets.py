@@ -35,3 +35,8 @@ def test_any_input_near_a_good_one_is_refused_or_right(name: str) -> None:
 def test_what_the_fuzzers_start_from_is_good(name: str) -> None:
     for data in seeds(name):
         TARGETS[name](data)
+
+
+@pytest.mark.parametrize(("name", "data"), [("options", b"\0drift_exposure=0\x1d")])
+def test_what_was_found_stays_mended(name: str, data: bytes) -> None:
+    TARGETS[name](data)

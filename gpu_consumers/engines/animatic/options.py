@@ -129,7 +129,7 @@ def _number(name: str, text: str) -> float:
     low, high = _RANGES[name]
     if not _NUMBER.fullmatch(text.strip()):
         raise BadInputError(field=f"engine_options.{name}", rule="type", message=f"a number, not {text[:40]!r}")
-    number = float(text)
+    number = float(text.strip())
     if not low <= number <= high:
         raise BadInputError(field=f"engine_options.{name}", rule="range", message=f"between {low} and {high}")
     return number
