@@ -63,6 +63,7 @@ TARGETS: Mapping[str, Target] = {
     "flood_fairness_ratio": _at_least(0.8),
     "assembly_cpu_ratio": _at_least(20),
     "qc_ratio": _at_least(1),
+    "qc_per_core_ratio": _at_least(1),
     "rows_ratio": _at_least(0.8),
     "engine_busy_share": _at_least(0.9),
     "animatic_fps_per_core": _at_least(60),

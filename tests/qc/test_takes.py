@@ -57,8 +57,8 @@ def test_a_take_that_stays_as_it_is_has_no_findings() -> None:
 
 def test_a_picture_without_motion_for_two_seconds_is_below_the_floor() -> None:
     still = Scene(alive=0.5)
-    assert found([Scene()] * 3 + [still] * 5 + [Scene()] * 3) == [("motion_floor", 36)]
-    assert found([Scene()] * 3 + [still] * 3 + [Scene()] * 3) == []
+    assert found([Scene()] * 3 + [still] * 5 + [Scene()] * 3) == [("motion_floor", 24)]
+    assert found([Scene()] * 3 + [still] * 2 + [Scene()] * 4) == []
 
 
 def test_the_same_picture_in_other_colours_is_a_shift_and_a_fade_is_none() -> None:
