@@ -252,6 +252,22 @@ class Scores:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Usual:
+    """What is usual of one score. MAD: median of the absolute deviations from the median, not scaled."""
+
+    score: str
+    """By the name of its gate: `psnr_y`, `ssim`, `vmaf`, `vmaf_worst_second`."""
+    median: float
+    """What a piece is held against: the last pieces' median, no farther from the reference's than its MAD allows."""
+    mad: float
+    """Of the reference: the first pieces of the population."""
+    reference_median: float
+    recent_median: float
+    """Of the last pieces, however far they have drifted."""
+    recent_mad: float
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Track:
     """One track of a finished file."""
 
@@ -431,6 +447,9 @@ class PieceRequested:
     """What piece i - 1 was corrected by."""
     encode: Encode
     requested_us: int
+    engine: str = ""
+    """Who made the segment."""
+    engine_version: str = ""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -460,6 +479,9 @@ class PieceStitched:
     started_us: int
     finished_us: int
     worker: str
+    engine: str = ""
+    """Who made the segment."""
+    engine_version: str = ""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -494,6 +516,8 @@ class PieceChecked:
     scores: Scores
     checked_us: int
     worker: str
+    population: str = ""
+    """What its scores compare with: `profile/engine/version/size/codec-crf`; empty: nothing."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -750,4 +774,20 @@ class LineThroughput:
     frames: int
     segments: int
     videos: int
+    updated_us: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class QualityBaseline:
+    """What is usual of the scores of pieces that compare with each other, once enough of them have passed their gates."""
+
+    topic: ClassVar[str] = "longtake.baselines.v1"
+    population: str
+    """As in PieceChecked."""
+    pieces: int
+    """That have passed, all together."""
+    reference_pieces: int
+    """The first of them, which do not change once there are 200."""
+    usual: tuple[Usual, ...]
+    """One of each score."""
     updated_us: int

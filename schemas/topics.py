@@ -29,6 +29,7 @@ Event: TypeAlias = (
     | r.JobProgress
     | r.EngineBaseline
     | r.LineThroughput
+    | r.QualityBaseline
 )
 
 EVENTS: tuple[type[Event], ...] = (
@@ -53,6 +54,7 @@ EVENTS: tuple[type[Event], ...] = (
     r.JobProgress,
     r.EngineBaseline,
     r.LineThroughput,
+    r.QualityBaseline,
 )
 
 
@@ -87,5 +89,7 @@ def key_of(event: Event) -> str:
             return f"engine/{event.engine}/{event.engine_version}"
         case r.LineThroughput():
             return f"minute/{event.minute_us}"
+        case r.QualityBaseline():
+            return f"quality/{event.population}"
         case _:
             return event.job_id
