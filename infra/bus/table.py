@@ -50,8 +50,9 @@ def run_table(
 
     Raises: BusError, or what the decider raised. Either way nothing is lost: end the process and start it again.
     """
-    partitions = _partitions(settings, member)
+    # First: it waits for a broker that is away, where asking for metadata would end the process.
     transactions = Transactions(clients.transactional_producer(settings, member), settings.watchdog_s * 2 / 3)
+    partitions = _partitions(settings, member)
     with Watchdog(member.name, settings.watchdog_s) as watchdog:
         membership = Membership(clients.table_consumer(settings, member), ProgressWatch(settings), watchdog)
         reader = RowReader(settings, member.name, watchdog)
