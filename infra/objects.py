@@ -178,6 +178,13 @@ class Objects:
         obstore.put(self._store, _CLOCK, b"")
         return obstore.head(self._store, _CLOCK)["last_modified"].timestamp()
 
+    def local_path(self, key: str) -> Path:
+        """The file of an object in a local store. Raises: BlobError if there is none."""
+        path = self._local / _checked(key) if self._local and _KEY.fullmatch(key) else None
+        if path is None or not path.is_file():
+            raise BlobError(f"{self.url}/{key}: not there")
+        return path
+
     def key_of(self, blob: Blob) -> str:
         """The blob's key. Raises: BlobError if its URI is outside this store."""
         key = unquote(blob.uri.removeprefix(self.url + "/"))

@@ -59,6 +59,12 @@ class Settings(BaseSettings):
     metrics_port: int = 0
     """Of this process's metrics and probes; 0: none. `longtake up` gives one to each."""
     metrics_host: str = "127.0.0.1"
+    door_host: str = "127.0.0.1"
+    door_port: int = 8300
+    door_viewer_password: SecretStr = SecretStr("")
+    """Who may look at jobs at the door. On loopback nobody needs one."""
+    door_operator_password: SecretStr = SecretStr("")
+    """Who may also submit, cancel and retry."""
     watchdog_s: float = 15.0
     """A loop that has not turned for this long ends its process."""
     scan_s: float = 30.0

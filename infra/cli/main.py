@@ -15,6 +15,7 @@ from infra.cli import (
     acls,
     demo,
     diagnose,
+    door,
     insights,
     jobs,
     letters,
@@ -61,7 +62,7 @@ def new_app() -> typer.Typer:
         rich_markup_mode="rich",
     )
     app.callback()(_options)
-    for command in (demo.demo, stack.up, stack.down, stack.status, stack.doctor, stack.env, stack.setup, worker.worker):
+    for command in (demo.demo, stack.up, stack.down, stack.status, stack.doctor, stack.env, stack.setup, worker.worker, door.door):
         app.command(rich_help_panel=_LINE)(command)
     app.command(rich_help_panel=_JOBS, epilog=submit.EXAMPLES)(submit.submit)
     app.command(rich_help_panel=_JOBS, epilog=watch.EXAMPLES)(watch.watch)
