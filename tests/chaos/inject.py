@@ -133,8 +133,8 @@ class Injector:
 
     def _kill_broker(self, fault: Fault) -> None:
         waits = self._waits(self._line.workers)
-        pid = self._stack.pid("kafka")
-        _kill(pid)
+        self.watch.disturb()
+        _kill(self._stack.pid("kafka"))
         self._measure(fault, waits, after_broker=True)
 
     def _clock(self, fault: Fault) -> None:

@@ -47,7 +47,8 @@ class Outcome:
 def times_s(outcomes: Sequence[Outcome], kinds: frozenset[Kind]) -> list[float]:
     """How long recoveries took, of faults that had an effect."""
     recoveries = [recovery for outcome in outcomes for recovery in outcome.recoveries]
-    return sorted(x.took_s for x in recoveries if x.took_s is not None and not x.idle and x.fault.kind in kinds)
+    timed = [x for x in recoveries if not x.idle and not x.disturbed and x.fault.kind in kinds]
+    return sorted(x.took_s for x in timed if x.took_s is not None)
 
 
 def percentile(values: Sequence[float], percent: int) -> float | None:
@@ -87,7 +88,7 @@ def summary(seed: int, outcomes: Sequence[Outcome]) -> dict[str, Any]:
             }
             for outcome in outcomes
             for x in outcome.recoveries
-            if not x.idle
+            if not x.idle and not x.disturbed
         ],
         "wall_s": [round(outcome.wall_s, 1) for outcome in outcomes],
         "problems": [problem for outcome in outcomes for problem in outcome.problems][:100],

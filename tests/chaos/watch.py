@@ -142,6 +142,8 @@ class Recovery:
     took_s: float | None = None
     idle: bool = False
     """No record was waiting when it happened: the time says nothing."""
+    disturbed: bool = False
+    """The broker was killed meanwhile: the time is mostly the broker's."""
 
 
 class Watch:
@@ -172,6 +174,11 @@ class Watch:
     def unrecovered(self) -> list[Recovery]:
         """Those with work that still waits."""
         return [recovery for recovery in self.pending if not recovery.idle]
+
+    def disturb(self) -> None:
+        """The broker goes: who has not recovered yet has to, but is not timed."""
+        for recovery in self.pending:
+            recovery.disturbed = True
 
     def look(self) -> None:
         """See who has recovered: a few milliseconds, once per turn."""
