@@ -180,6 +180,62 @@ class Encode:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Rendition:
+    """The same pictures encoded once more, for a kind of device: all that the encoder is told, fixed when the job is accepted."""
+
+    name: str
+    """Of the device in the table of presets."""
+    codec: str
+    """`h264`, `hevc` or `av1`."""
+    bits: int
+    """Of a sample."""
+    profile: str
+    level: str
+    width: int
+    height: int
+    rate_control: str
+    """`crf`, `capped_crf`, `vbr` or `cbr`."""
+    crf: float
+    """0: the bit rate decides."""
+    bitrate_kbps: int
+    """Mean; 0: the CRF decides."""
+    peak_kbps: int
+    """0: none."""
+    speed: str
+    """The encoder's own preset."""
+    gop_frames: int
+    tile_columns: int
+    nvenc: bool
+    """Use NVENC where there is one."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RenditionPiece:
+    """A piece of a rendition: the same frames as the piece beside it."""
+
+    name: str
+    codec: str
+    width: int
+    height: int
+    video: Blob
+    decoder_config: str
+    """xxh3 of the avcC, hvcC or av1C bytes: all pieces of a rendition have the same."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RenditionVideo:
+    """A whole video as a rendition. It has the frames and the frame rate of the main one, and no sound."""
+
+    name: str
+    codec: str
+    """As in RFC 6381, what players are asked: `avc1.64001f`, `hvc1.2.4.L123.b0`, `av01.0.08M.10`."""
+    width: int
+    height: int
+    video: Blob
+    """`digest` is the sha256 of the file."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Correction:
     """What was done to a segment so that it matches the first segment of its shot.
 
@@ -287,6 +343,7 @@ class PieceRef:
     video: Blob
     decoder_config: str
     """xxh3 of the avcC or hvcC bytes: all pieces of a video have the same."""
+    renditions: tuple[RenditionPiece, ...] = ()
 
 
 # --- events ----------------------------------------------------------------------------------------------------------
@@ -314,6 +371,8 @@ class PromptSubmitted:
     seed: int = 0
     tenant: str = "default"
     submitted_us: int = 0
+    renditions: tuple[str, ...] = ()
+    """Devices to encode for besides, by their names in the table of presets."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -450,6 +509,8 @@ class PieceRequested:
     engine: str = ""
     """Who made the segment."""
     engine_version: str = ""
+    renditions: tuple[Rendition, ...] = ()
+    """To be made from the same pictures."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -482,6 +543,7 @@ class PieceStitched:
     engine: str = ""
     """Who made the segment."""
     engine_version: str = ""
+    renditions: tuple[RenditionPiece, ...] = ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -554,6 +616,7 @@ class VideoAssembled:
     started_us: int
     finished_us: int
     worker: str
+    renditions: tuple[RenditionVideo, ...] = ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -610,6 +673,7 @@ class VideoFinished:
     """Requests of segments beyond the first of each."""
     submitted_us: int
     finished_us: int
+    renditions: tuple[RenditionVideo, ...] = ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -658,6 +722,7 @@ class Plan:
     segments: tuple[SegmentPlan, ...]
     encode: Encode
     lint: tuple[Lint, ...]
+    renditions: tuple[Rendition, ...] = ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -686,6 +751,7 @@ class PieceState:
     checked: bool = False
     scores: Scores | None = None
     warnings: tuple[Finding, ...] = ()
+    renditions: tuple[RenditionPiece, ...] = ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -699,6 +765,7 @@ class AssemblyState:
     checked: bool = False
     """The verdict may be read before the video it is about: they come from different topics."""
     warnings: tuple[Finding, ...] = ()
+    renditions: tuple[RenditionVideo, ...] = ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
