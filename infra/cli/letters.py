@@ -10,9 +10,10 @@ import typer
 from infra.bus.dead_letters import dead_letters, find
 from infra.bus.dead_letters import replay as send_back
 from infra.bus.letter import DeadLetter
+from infra.bus.mended import MendError, from_text, readable, to_text
+from infra.bus.outputs import Output
 from infra.bus.writer import Writer
 from infra.cli.errors import CliError, Exit
-from infra.cli.mended import MendError, from_file, readable, to_file
 from infra.cli.output import console, moment, print_json, say, table
 from infra.cli.reach import reach
 from infra.settings import Settings
@@ -67,7 +68,7 @@ def edit(
 ) -> None:
     """Write one into a file, to be mended and sent with 'replay --file'. Nothing is sent."""
     target = output or Path(f"{letter_id}.json")
-    content = to_file(_found(reach(ctx, "kafka"), letter_id))
+    content = to_text(_found(reach(ctx, "kafka"), letter_id))
     try:
         with target.open("xb") as file:
             file.write(content)
@@ -89,10 +90,7 @@ def replay(
         raise CliError(Exit.USAGE, "name the ones to replay, or one of --file, --topic, --all")
     settings = reach(ctx, "kafka")
     if file:
-        try:
-            mended = [from_file(path) for path in file]
-        except (MendError, BadInputError) as error:
-            raise CliError(Exit.USAGE, str(error)) from error
+        mended = [_mended(path) for path in file]
         with Writer(settings) as writer:
             writer.write(mended)
         say(f"replayed {len(mended)}")
@@ -102,6 +100,15 @@ def replay(
     if missing := wanted - {letter.id for letter in found}:
         raise CliError(Exit.NOT_FOUND, f"no dead letter {', '.join(sorted(missing))}: 'longtake dead-letters list'")
     say(f"replayed {send_back(settings, found)}")
+
+
+def _mended(path: Path) -> Output:
+    try:
+        return from_text(path.read_bytes())
+    except OSError as error:
+        raise CliError(Exit.USAGE, f"{path} cannot be read: {error.strerror}") from error
+    except (MendError, BadInputError) as error:
+        raise CliError(Exit.USAGE, f"{path}: {error}") from error
 
 
 def _found(settings: Settings, letter_id: str) -> DeadLetter:

@@ -1,8 +1,7 @@
-"""A dead letter as a file that a person can edit: one JSON object with the record's fields, or its bytes where it is none."""
+"""A dead letter as text that a person can edit: one JSON object with the record's fields, or its bytes where it is none."""
 
 import base64
 import binascii
-from pathlib import Path
 from typing import Any, cast
 
 import msgspec
@@ -19,7 +18,7 @@ _TYPES: dict[str, type[Event]] = {event.__name__: event for event in EVENTS}
 
 
 class MendError(Exception):
-    """What is in the file is no record, and what is wrong with it."""
+    """What is in the text is no record, and what is wrong with it."""
 
 
 def readable(letter: DeadLetter) -> dict[str, Any] | None:
@@ -35,7 +34,7 @@ def readable(letter: DeadLetter) -> dict[str, Any] | None:
     return cast("dict[str, Any]", raw) if isinstance(raw, dict) else None
 
 
-def to_file(letter: DeadLetter) -> bytes:
+def to_text(letter: DeadLetter) -> bytes:
     """The letter for an editor. `reason` is for reading only."""
     original = letter.original
     content: dict[str, Any] = {
@@ -49,37 +48,37 @@ def to_file(letter: DeadLetter) -> bytes:
     return msgspec.json.format(msgspec.json.encode(content), indent=2) + b"\n"
 
 
-def from_file(path: Path) -> Output:
+def from_text(text: bytes) -> Output:
     """The record to send. Raises: MendError, BadInputError naming the field that is still wrong."""
     try:
-        content: object = msgspec.json.decode(path.read_bytes())
-    except (OSError, msgspec.DecodeError, UnicodeDecodeError) as error:
-        raise MendError(f"{path} cannot be read: {error}") from error
+        content: object = msgspec.json.decode(text)
+    except (msgspec.DecodeError, UnicodeDecodeError) as error:
+        raise MendError(f"it cannot be read: {error}") from error
     fields = cast("dict[str, Any]", content) if isinstance(content, dict) else {}
     topic, key, headers = (fields.get(name) for name in ("topic", "key", "headers"))
     if topic not in {t.name for t in TOPICS} or not isinstance(key, str) or not isinstance(headers, dict):
-        raise MendError(f"{path} has no 'topic' of the line, 'key' and 'headers'")
+        raise MendError("it has no 'topic' of the line, 'key' and 'headers'")
     pairs = tuple((str(name), str(value).encode()) for name, value in cast("dict[str, Any]", headers).items())
-    return Output(topic=topic, key=key.encode(), value=_value(fields, path), headers=pairs)
+    return Output(topic=topic, key=key.encode(), value=_value(fields), headers=pairs)
 
 
-def _value(fields: dict[str, Any], path: Path) -> bytes:
+def _value(fields: dict[str, Any]) -> bytes:
     record = fields.get("record")
     if isinstance(record, dict):
-        return encode(_event(dict(cast("dict[str, Any]", record)), path))
+        return encode(_event(dict(cast("dict[str, Any]", record))))
     try:
         return base64.b64decode(fields["value_base64"], validate=True)
     except (KeyError, TypeError, binascii.Error) as error:
-        raise MendError(f"{path} has neither 'record' nor 'value_base64'") from error
+        raise MendError("it has neither 'record' nor 'value_base64'") from error
 
 
-def _event(record: dict[str, Any], path: Path) -> Event:
+def _event(record: dict[str, Any]) -> Event:
     kind = _TYPES.get(record.pop("type", PromptSubmitted.__name__))
     if kind is None:
-        raise MendError(f"{path}: 'type' of the record is not one of {', '.join(_TYPES)}")
+        raise MendError(f"'type' of the record is not one of {', '.join(_TYPES)}")
     if kind is PromptSubmitted:
         return decode_prompt(msgspec.json.encode(record))
     try:
         return msgspec.convert(record, kind)
     except msgspec.ValidationError as error:
-        raise MendError(f"{path}: not a {kind.__name__}: {error}") from error
+        raise MendError(f"not a {kind.__name__}: {error}") from error
