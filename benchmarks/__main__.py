@@ -84,7 +84,6 @@ def main() -> None:
         "bus": lambda: _with_services(bus.measure),
         "director": lambda: _with_services(director.measure),
         "flood": lambda: _with_services(flood.measure),
-        "recovery": lambda: _with_services(recovery.measure),
         "qc": lambda: _with_services(qc.measure),
         "assembly": assembly.measure,
         "animatic": animatic.measure,
