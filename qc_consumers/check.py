@@ -11,6 +11,7 @@ from infra.inserts import Database, Rows, RowsError
 from infra.objects import BlobError, Objects
 from infra.scratch import scratch_of
 from infra.settings import Settings
+from qc_consumers.baselines import Baselines
 from qc_consumers.gates import Facts
 from qc_consumers.incoming import now_us
 from qc_consumers.metrics.container import Container
@@ -34,6 +35,7 @@ class Bench:
     worker: str
     threads: int = 2
     profiles: tuple[Profile, ...] = field(default_factory=load_profiles)
+    baselines: Baselines = field(default_factory=Baselines)
     now_us: Callable[[], int] = now_us
 
     def insert(self, *rows: Rows) -> None:
@@ -54,6 +56,8 @@ class Measured:
     quality: Quality | None = None
     scores: Scores = UNMEASURED
     container: Container | None = None
+    population: str = ""
+    """What the scores compare with; empty: nothing."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -7,6 +7,7 @@ A worker that dies in between measures again or finds the verdict; the rows are 
 import logging
 from collections.abc import Sequence
 from contextlib import closing
+from dataclasses import replace
 from fractions import Fraction
 from pathlib import Path
 
@@ -21,6 +22,7 @@ from infra.bus.worker import run_worker
 from infra.inserts import Database
 from infra.objects import BlobError
 from infra.settings import Settings
+from qc_consumers.baselines import following
 from qc_consumers.check import Bench, Check, Measured, bench_of, checked, unreadable
 from qc_consumers.gates import Claim, file_evidence, reference_evidence, score_evidence, worst
 from qc_consumers.incoming import Origin, manifest_key, opened, unexpected
@@ -32,6 +34,7 @@ from qc_consumers.profile import Profile, profile_for
 from qc_consumers.proof import proof_of_piece
 from qc_consumers.rows import failure_rows, piece_rows, rejection_rows, segment_rows
 from qc_consumers.takes import seen_of
+from qc_consumers.usual import departures, population_of
 from schemas.codec import encode
 from schemas.records import (
     PieceChecked,
@@ -49,8 +52,9 @@ log = logging.getLogger(__name__)
 def run(settings: Settings, slot: int) -> None:
     """Serve the topics until SIGTERM or SIGINT. Raises: BusError: start the process again."""
     member = Member(role="check-pieces", topics=(PieceStitched.topic, SegmentGenerated.topic), slot=slot)
-    with closing(Database(settings)) as database:
-        work = ThreadWork(CheckPieces(bench_of(settings, database, member.name)), settings.slots)
+    with closing(Database(settings)) as database, following(settings) as baselines:
+        bench = replace(bench_of(settings, database, member.name), baselines=baselines)
+        work = ThreadWork(CheckPieces(bench), settings.slots)
         run_worker(settings, member, work, stop_on_signals())
 
 
@@ -93,6 +97,7 @@ class CheckPieces:
             scores=scores,
             checked_us=check.checked_us,
             worker=bench.worker,
+            population=check.measured.population,
         )
         if answer.verdict is Verdict.PASS and (facts := check.measured.facts):
             seen = msgspec.msgpack.encode(seen_of(event, facts.impressions))
@@ -123,7 +128,8 @@ def _measured(event: PieceStitched, bench: Bench, folder: Path) -> Measured:
     wrong = list(reference_evidence(pair, reference_scan))
     if not wrong and _is_whole(pair, scan):
         try:
-            return _compared(pair, scan, claim, folder, profile, bench.threads)
+            measured = _compared(pair, scan, claim, folder, profile, bench.threads)
+            return _held_against(measured, population_of(event, profile), bench, profile)
         except QualityError as error:
             wrong = [unreadable(error)]
     facts = look(piece, scan, claim, profile, bench.threads)
@@ -135,6 +141,12 @@ def _compared(pair: Pair, scan: PacketScan, claim: Claim, folder: Path, profile:
     scores = scores_of(quality, claim.fps)
     evidence = (*file_evidence(facts, profile), *score_evidence(scores, quality, claim))
     return Measured(findings=tuple(profile.judged(evidence)), facts=facts, quality=quality, scores=scores)
+
+
+def _held_against(measured: Measured, population: str, bench: Bench, profile: Profile) -> Measured:
+    """With what is said of it against pieces like it."""
+    found = departures(measured.scores, bench.baselines.of(population), profile)
+    return replace(measured, findings=(*measured.findings, *found), population=population)
 
 
 def _is_whole(pair: Pair, scan: PacketScan) -> bool:

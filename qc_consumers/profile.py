@@ -15,6 +15,7 @@ from typing import Annotated
 import msgspec
 
 from schemas.records import Finding, Verdict
+from schemas.scores import MAIN
 
 STANDARD = "standard"
 BUILT_IN = Path(__file__).parent / "profiles"
@@ -33,7 +34,7 @@ class Action(StrEnum):
     QUARANTINE = "quarantine"
 
 
-_VERDICTS = {
+VERDICTS = {
     Action.WARN: Verdict.PASS,
     Action.REENCODE: Verdict.REENCODE,
     Action.REGENERATE: Verdict.REGENERATE,
@@ -65,8 +66,19 @@ class Rule(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True
         return value > limit if self.at_most is not None else value < limit
 
 
+class Departure(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """How far below what is usual a score may be."""
+
+    below: Annotated[float, msgspec.Meta(gt=0)]
+    """Standard deviations, estimated from the MAD."""
+    spread: Annotated[float, msgspec.Meta(gt=0)]
+    """What counts as one standard deviation at the least: pieces that are all alike must not make the gate narrow."""
+    action: Action
+
+
 class _File(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     gates: dict[str, Rule] = {}
+    baselines: dict[str, Departure] = {}
     targets: dict[str, float] = {}
     applies: Mapping[Annotated[str, msgspec.Meta(pattern="^transfer$")], int] = {}
 
@@ -89,6 +101,8 @@ class Profile:
     name: str
     rules: Mapping[str, Rule]
     targets: Mapping[str, float]
+    baselines: Mapping[str, Departure]
+    """By the main score they are of."""
     transfer: int | None = None
     """Transfer characteristics (ITU-T H.273) of the videos it applies to; None: all."""
 
@@ -101,7 +115,7 @@ class Profile:
         for fact in evidence:
             rule = self.rules[fact.gate]
             if rule.beyond(fact.value, rule.limit):
-                yield _finding(fact, _VERDICTS[rule.action], rule.limit)
+                yield _finding(fact, VERDICTS[rule.action], rule.limit)
             elif rule.warn is not None and rule.beyond(fact.value, rule.warn):
                 yield _finding(fact, Verdict.PASS, rule.warn)
 
@@ -117,6 +131,8 @@ def load_profiles(folder: Path = BUILT_IN) -> tuple[Profile, ...]:
         file = _read(path)
         if unknown := file.gates.keys() - known.gates.keys() or file.targets.keys() - known.targets.keys():
             raise ProfileError(f"{path}: there is no gate {', '.join(sorted(unknown))}")
+        if unknown := file.baselines.keys() - set(MAIN):
+            raise ProfileError(f"{path}: there are no baselines of {', '.join(sorted(unknown))}")
         if bool(file.applies) == (path.stem == STANDARD):
             raise ProfileError(f"{path}: every profile but {STANDARD} says in [applies] to which videos it applies")
         profiles.append(
@@ -124,6 +140,7 @@ def load_profiles(folder: Path = BUILT_IN) -> tuple[Profile, ...]:
                 name=path.stem,
                 rules={**standard.gates, **file.gates},
                 targets={**standard.targets, **file.targets},
+                baselines={**standard.baselines, **file.baselines},
                 transfer=file.applies.get("transfer"),
             )
         )

@@ -110,6 +110,7 @@ def piece_rows(event: PieceStitched, check: Check, origin: Origin) -> tuple[Rows
         **_scores(check.measured),
         **_findings(check),
         "trace_id": origin.trace_id,
+        "population": check.measured.population,
         "outcome": "checked",
         "codec": event.encode.codec,
         "crf": event.encode.crf,

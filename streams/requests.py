@@ -130,6 +130,8 @@ def _piece(job: JobState, index: int, now_us: int) -> PieceRequested:
             previous_correction=job.pieces[index - 1].correction if index else Correction(),
             encode=replace(plan.encode, crf=plan.encode.crf - _CRF_STEP * piece.reencodes),
             requested_us=now_us,
+            engine=plan.engine,
+            engine_version=job.engine_version,
         )
     )
 

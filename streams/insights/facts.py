@@ -9,7 +9,8 @@ from dataclasses import dataclass, replace
 
 import msgspec
 
-from schemas.records import JobChanged, JobProgress, PieceChecked, SegmentFailed, SegmentGenerated, Stage
+from schemas.records import JobChanged, JobProgress, PieceChecked, SegmentFailed, SegmentGenerated, Stage, Verdict
+from schemas.scores import main_scores
 from schemas.topics import Event
 
 SOURCES = (SegmentGenerated.topic, JobChanged.topic, PieceChecked.topic)
@@ -44,6 +45,9 @@ class Check:
     attempt: int
     frames: int
     checked_us: int
+    population: str = ""
+    scores: tuple[float, ...] = ()
+    """The main ones, if the piece passed its gates and they compare with others'."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -77,9 +81,7 @@ def observe(facts: JobFacts | None, event: Event) -> JobFacts | None:
             return replace(known, tries=tuple(sorted((*others, new), key=lambda t: (t.segment, t.attempt))))
         case PieceChecked():
             known = facts or JobFacts(job_id=event.job_id)
-            check = Check(
-                piece=event.piece, attempt=event.attempt, frames=event.scores.frames, checked_us=event.checked_us
-            )
+            check = _checked(event)
             rest = (c for c in known.checks if (c.piece, c.attempt) != (check.piece, check.attempt))
             return replace(known, checks=tuple(sorted((*rest, check), key=lambda c: (c.piece, c.attempt))))
         case _:
@@ -151,6 +153,18 @@ def _failed(event: SegmentFailed) -> Try:
         busy_us=0,
         started_us=event.failed_us,
         finished_us=event.failed_us,
+    )
+
+
+def _checked(event: PieceChecked) -> Check:
+    counts = event.population and event.verdict is Verdict.PASS and event.scores.frames > 0
+    return Check(
+        piece=event.piece,
+        attempt=event.attempt,
+        frames=event.scores.frames,
+        checked_us=event.checked_us,
+        population=event.population if counts else "",
+        scores=main_scores(event.scores) if counts else (),
     )
 
 

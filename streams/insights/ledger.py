@@ -14,6 +14,7 @@ from schemas.headers import traceparent_of
 from schemas.topics import Event, key_of
 from streams.insights.driver import App
 from streams.insights.facts import JobFacts, dump, load, observe, progress
+from streams.insights.quality import Quality, quality_of
 from streams.insights.totals import Totals, totals_of
 
 log = logging.getLogger(__name__)
@@ -27,6 +28,7 @@ class Ledger:
         self._app = app
         self._table = table
         self._totals: Totals | None = None
+        self._quality = Quality()
         self._broken: asyncio.Future[None] = asyncio.get_running_loop().create_future()
 
     async def follow(self, stream: StreamT[Any]) -> None:
@@ -72,8 +74,9 @@ class Ledger:
 
     def _derived(self, old: JobFacts | None, new: JobFacts) -> list[Event]:
         if self._totals is None:
-            self._totals = totals_of(load(row) for row in self._table.values())
-        sums = self._totals.replace(old, new)
+            rows = [load(row) for row in self._table.values()]
+            self._totals, self._quality = totals_of(rows), quality_of(rows)
+        sums = [*self._totals.replace(old, new), *self._quality.replace(old, new)]
         return [progress(new), *sums] if new.frames else sums
 
 

@@ -112,6 +112,8 @@ class Stitch:
             started_us=started_us,
             finished_us=self._now_us(),
             worker=self._worker,
+            engine=request.engine,
+            engine_version=request.engine_version,
         )
 
 

@@ -13,12 +13,15 @@ import pytest
 from infra.bus.clients import Member, admin, lone_consumer, plain_producer, transactional_producer
 from infra.local.services import environment
 from infra.settings import Settings
+from qc_consumers.baselines import following
 from schemas.codec import decode, encode
 from schemas.records import EngineBaseline, JobProgress, LineThroughput, Stage
 from schemas.topics import Event, key_of
 from streams.insights.generations import Generations
+from streams.insights.quality import MINIMUM
 from streams.insights.worker import run
 from tests.insights.events import changed, checked, failed, generated
+from tests.insights.test_quality import POPULATION, noisy, piece, said
 
 _DEADLINE_S = 60.0
 JOBS = 12
@@ -164,3 +167,15 @@ def test_numbers_are_right_after_kills_in_the_middle_and_after_a_rebuild(
 def test_a_second_worker_is_not_started(tmp_path: Path) -> None:
     with pytest.raises(ValueError, match="slot 0"):
         run(Settings(kafka="127.0.0.1:1", state=tmp_path), 1)
+
+
+def test_what_is_usual_reaches_the_workers_that_judge_by_it(bus_settings: Settings) -> None:
+    events = noisy(MINIMUM + 10)
+    publish_and_abort(bus_settings, [piece(999, 0.0)])
+    publish(bus_settings, events)
+    wanted = said(events)
+    with insights(bus_settings), following(bus_settings) as baselines:
+        deadline = time.monotonic() + _DEADLINE_S
+        while baselines.of(POPULATION) != wanted:
+            assert time.monotonic() < deadline, baselines.of(POPULATION)
+            time.sleep(0.05)

@@ -6,10 +6,13 @@ from pathlib import Path
 
 import pytest
 
+from infra.bus.message import Message
+from qc_consumers.baselines import Baselines
 from qc_consumers.check import Bench, Measured
 from qc_consumers.gates import worst
 from qc_consumers.pieces import check_piece
-from schemas.records import Blob, Encode, Finding, PieceStitched, Verdict
+from schemas.codec import encode
+from schemas.records import Blob, Encode, Finding, PieceStitched, QualityBaseline, Usual, Verdict
 from streams.stitcher.encode import piece_options
 from tests.qc.clips import (
     bunny,
@@ -49,6 +52,27 @@ def test_a_hard_frame_warns_and_does_not_decide(bench: Bench, clean: PieceStitch
     measured = check_piece(clean, bench).measured
     assert measured.scores.psnr_y_min < 38 < measured.scores.psnr_y_mean
     assert [finding.verdict for finding in found(measured, "psnr_y_min")] == [Verdict.PASS]
+
+
+def test_a_piece_is_held_against_pieces_like_it_beside_the_fixed_limits(bench: Bench, clean: PieceStitched) -> None:
+    known, event = Baselines(), replace(clean, engine="animatic", engine_version="2")
+    usual = Usual(score="vmaf", median=99.5, mad=0.1, reference_median=99.5, recent_median=99.4, recent_mad=0.1)
+    baseline = QualityBaseline(
+        population="standard/animatic/2/sd/h264-18", pieces=80, reference_pieces=80, usual=(usual,), updated_us=1
+    )
+    known.take(kafka_record(baseline))
+    measured = check_piece(event, replace(bench, baselines=known)).measured
+    assert measured.population == baseline.population
+    (finding,) = found(measured, "vmaf_baseline")
+    assert (finding.verdict, finding.value) == (Verdict.PASS, measured.scores.vmaf_mean)
+    assert finding.limit == pytest.approx(99.5 - 5 * 0.5)
+    assert check_piece(replace(event, engine_version="3"), replace(bench, baselines=known)).measured.findings == tuple(
+        other for other in measured.findings if other is not finding
+    )
+
+
+def kafka_record(event: QualityBaseline) -> Message:
+    return Message(topic=event.topic, partition=0, offset=0, key=b"", value=encode(event), headers=(), timestamp_us=0)
 
 
 Fault = Callable[[Path, Path], Path]

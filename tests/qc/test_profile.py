@@ -52,6 +52,8 @@ def test_videos_in_pq_have_a_profile_of_their_own_that_says_only_what_differs() 
         ("[gates]\nav_sync = { at_most = 0.042, warn = 0.05, action = 'warn' }", "beyond the limit"),
         ("[applies]\ntransfer = 18\n[gates]\nvmav = { at_least = 82.0, action = 'warn' }", "vmav"),
         ("[applies]\ncountry = 3", "transfer"),
+        ("[applies]\ntransfer = 18\n[baselines]\nvmav = { below = 5, spread = 1, action = 'warn' }", "vmav"),
+        ("[baselines]\nvmaf = { below = 0, spread = 1, action = 'warn' }", "below"),
         ("[gates", "standard|strict"),
         ("[gates]\nvmaf = { at_least = 90.0, action = 'warn' }", "applies"),
     ],

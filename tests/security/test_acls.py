@@ -188,6 +188,7 @@ def _check_rights_used(bus: SecuredBus) -> None:
         if role not in ("insights", "exporter", "sweep"):
             followed = {JobState.topic} if role == "director" else set[str]()
             followed |= {"longtake.jobs.v1"} if role in ("generate", "stitch", "assemble") else set()
+            followed |= {"longtake.baselines.v1"} if role == "check-pieces" else set()
             assert committed(operator, f"longtake.{role}") == set(said["read"]) - followed, role
     assert DEAD_LETTERS in written["director"]
 
