@@ -19,7 +19,6 @@ from benchmarks import (
     generate,
     line,
     qc,
-    recovery,
     startup,
 )
 from infra.bus.topics import create_topics
