@@ -78,6 +78,19 @@ class FailureKind(StrEnum):
     """The picture snapped back to the take's first frames."""
 
 
+class ReleaseStage(StrEnum):
+    """Where a release is. Rolled back and stopped ones change no job any more."""
+
+    RUNNING = "running"
+    """At the share it began with."""
+    WIDENED = "widened"
+    """At a larger share."""
+    ROLLED_BACK = "rolled_back"
+    STOPPED = "stopped"
+    ACCEPTED = "accepted"
+    """All jobs get it: as many were compared as were planned, and no gate said that it is worse."""
+
+
 # --- values inside records -------------------------------------------------------------------------------------------
 
 
@@ -344,6 +357,43 @@ class PieceRef:
     decoder_config: str
     """xxh3 of the avcC or hvcC bytes: all pieces of a video have the same."""
     renditions: tuple[RenditionPiece, ...] = ()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class GateLook:
+    """What one gate of a release saw when it was looked at last. Counts are of jobs."""
+
+    gate: str
+    candidate_bad: int
+    candidate: int
+    control_bad: int
+    control: int
+    difference: float
+    """Rate of the candidate's bad jobs minus that of the control's, over the shares so far."""
+    z: float
+    progress: float
+    """Of the jobs that were planned, those that were compared: 0 to 1."""
+    level: float
+    """z * sqrt(progress); the release is rolled back where it reaches `limit`."""
+    limit: float
+    detectable: float
+    """The smallest difference that would be found with the planned power if no more jobs came."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Suspect:
+    """Something that a release's bad jobs have in common: `seen` counts jobs that have it."""
+
+    kind: str
+    """`gate`, `failure`, `worker`, `stitcher` or `segment`."""
+    name: str
+    bad_seen: int
+    bad: int
+    """The candidate's bad jobs."""
+    others_seen: int
+    others: int
+    """All its other jobs, and the control's."""
+    z: float
 
 
 # --- events ----------------------------------------------------------------------------------------------------------
@@ -674,6 +724,8 @@ class VideoFinished:
     submitted_us: int
     finished_us: int
     renditions: tuple[RenditionVideo, ...] = ()
+    arm: str = ""
+    """Of a release, `NAME.STEP/candidate` or `NAME.STEP/control`; empty: no release concerned the job."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -700,6 +752,81 @@ class JobChanged:
     video: Blob | None
     submitted_us: int
     changed_us: int
+    arm: str = ""
+    """As in VideoFinished."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ReleaseChanged:
+    """The last state of a release: a change of how some jobs are made, given to a share of them and compared with the others."""
+
+    topic: ClassVar[str] = "longtake.releases.v1"
+    name: str
+    engine: str
+    """Jobs that ask for it are concerned."""
+    new_engine: str
+    """Made by this one instead; empty: by the same."""
+    engine_options: dict[str, str]
+    """Laid over the job's own."""
+    crf: float
+    """Of the encoder; 0: as before."""
+    preset: str
+    """Of the encoder; empty: as before."""
+    share: float
+    """Of the jobs concerned, by a hash of their ids."""
+    step: int
+    """Counts the shares: jobs of different ones are compared apart."""
+    stage: ReleaseStage
+    reason: str
+    base_rate: float
+    """Of bad jobs, as it was expected."""
+    effect: float
+    """The difference that is to be found."""
+    planned_jobs: int
+    """Effective ones, n_candidate * n_control / (n_candidate + n_control): when so many were compared, the release is accepted."""
+    clear_looks: int
+    """In a row, at this share, without a gate near its limit."""
+    looked_jobs: int
+    """Of the candidate, that had ended at the last look."""
+    looks: tuple[GateLook, ...]
+    """One per gate."""
+    started_us: int
+    changed_us: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ReleaseCause:
+    """Why a release was rolled back, as far as rows tell: where to look first."""
+
+    topic: ClassVar[str] = "longtake.releases.v1"
+    name: str
+    gate: str
+    suspects: tuple[Suspect, ...]
+    """The most telling first."""
+    examples: tuple[str, ...]
+    """Job ids, the newest first."""
+    found_us: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PlayReported:
+    """How a video played, as its player says. Absolute values of one play: a later report replaces an earlier one."""
+
+    topic: ClassVar[str] = "longtake.qoe.v1"
+    job_id: str
+    play: str
+    """Names the play, by its player."""
+    first_frame_ms: int
+    """From the wish to play to the first picture; -1: none was shown."""
+    played_ms: int
+    stalls: int
+    """Times it stood still for want of data, after the first picture."""
+    stalled_ms: int
+    decode_errors: int
+    dropped_frames: int
+    player: str
+    reported_us: int
+    """By the clock of the door."""
 
 
 # --- the director's table --------------------------------------------------------------------------------------------
@@ -795,6 +922,8 @@ class JobState:
     """Time of the last progress: the scan looks for old ones."""
     rescanned_us: int
     """When the scan last sent the outstanding requests again."""
+    arm: str = ""
+    """Chosen when the job was accepted, and never again."""
 
 
 # --- derived streams -------------------------------------------------------------------------------------------------

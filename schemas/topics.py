@@ -25,6 +25,9 @@ Event: TypeAlias = (
     | r.VideoChecked
     | r.VideoFinished
     | r.JobChanged
+    | r.ReleaseChanged
+    | r.ReleaseCause
+    | r.PlayReported
     | r.JobState
     | r.JobProgress
     | r.EngineBaseline
@@ -50,6 +53,9 @@ EVENTS: tuple[type[Event], ...] = (
     r.VideoChecked,
     r.VideoFinished,
     r.JobChanged,
+    r.ReleaseChanged,
+    r.ReleaseCause,
+    r.PlayReported,
     r.JobState,
     r.JobProgress,
     r.EngineBaseline,
@@ -67,7 +73,7 @@ class Topic:
     compacted: bool = False
 
 
-_COMPACTED = {r.JobChanged.topic, r.JobState.topic, r.EngineBaseline.topic}
+_COMPACTED = {r.JobChanged.topic, r.JobState.topic, r.EngineBaseline.topic, r.ReleaseChanged.topic}
 
 
 def _topics() -> tuple[Topic, ...]:
@@ -91,5 +97,9 @@ def key_of(event: Event) -> str:
             return f"minute/{event.minute_us}"
         case r.QualityBaseline():
             return f"quality/{event.population}"
+        case r.ReleaseChanged():
+            return f"release/{event.name}"
+        case r.ReleaseCause():
+            return f"cause/{event.name}"
         case _:
             return event.job_id

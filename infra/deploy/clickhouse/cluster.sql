@@ -280,3 +280,24 @@ COMMENT 'One row per video announced as finished';
 
 CREATE TABLE IF NOT EXISTS longtake.finish_log ON CLUSTER '{cluster}' AS longtake_shard.finish_log
 ENGINE = Distributed('{cluster}', longtake_shard, finish_log, cityHash64(job_id));
+
+CREATE TABLE IF NOT EXISTS longtake_shard.qoe_log ON CLUSTER '{cluster}'
+(
+    job_id String COMMENT 'Key of every topic' CODEC(ZSTD(1)),
+    play String COMMENT 'Names the play, by its player',
+    first_frame_ms Int32 COMMENT 'From the wish to play to the first picture; -1: none was shown',
+    played_ms Int64 COMMENT 'Time that it played',
+    stalls UInt32 COMMENT 'Times it stood still for want of data, after the first picture',
+    stalled_ms Int64 COMMENT 'Time that it stood still',
+    decode_errors UInt32 COMMENT 'As the player counts them',
+    dropped_frames UInt32 COMMENT 'As the player counts them',
+    player LowCardinality(String) COMMENT 'Its name',
+    reported_us Int64 COMMENT 'When the door took the report'
+)
+ENGINE = ReplicatedReplacingMergeTree('/clickhouse/tables/{shard}/longtake_shard/qoe_log', '{replica}', reported_us)
+ORDER BY (job_id, play)
+SETTINGS replicated_deduplication_window = 100000
+COMMENT 'Last report of each play (read it through the view plays)';
+
+CREATE TABLE IF NOT EXISTS longtake.qoe_log ON CLUSTER '{cluster}' AS longtake_shard.qoe_log
+ENGINE = Distributed('{cluster}', longtake_shard, qoe_log, cityHash64(job_id));
