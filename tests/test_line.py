@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 import av
+import jsonschema
 import pytest
 
 from infra.bus import clients
@@ -150,6 +151,12 @@ def _check_readers(line: Settings, finished: VideoFinished, tmp_path: Path) -> N
     page = (tmp_path / "film.html").read_text()
     assert "Fox and whale" in page
     assert "data:image/png;base64,iVBOR" in page
+    longtake(line, "report", "film", "-o", tmp_path / "film.json")
+    report = json.loads((tmp_path / "film.json").read_text())
+    jsonschema.validate(report, json.loads((ROOT / "docs" / "report.schema.json").read_text()))
+    assert report["job"]["video"]["digest"] == finished.video.digest
+    assert sum(piece["frames"] for piece in report["pieces"]) == FRAMES
+    assert all(piece["population"].startswith("standard/animatic/") for piece in report["pieces"])
     subscriber = call(line, ROOT / "examples" / "subscriber.py", "1")
     assert subscriber.stdout.split()[0] == "film", subscriber.stderr
     assert finished.video.digest in subscriber.stdout

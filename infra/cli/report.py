@@ -15,6 +15,7 @@ from infra.cli.lookup import finished_video, job_view
 from infra.cli.measured import FrameScores, Timing, frame_scores, timing
 from infra.cli.output import say
 from infra.cli.reach import reach
+from infra.cli.report_json import json_report, page
 from infra.clickhouse import connect
 from infra.objects import Objects
 from infra.settings import Settings
@@ -44,24 +45,35 @@ class Report:
 def report(
     ctx: typer.Context,
     job_id: Annotated[str, typer.Argument(metavar="JOB")],
-    output: Annotated[Path, typer.Option("--output", "-o", help="A .png or .html file.")],
+    output: Annotated[Path, typer.Option("--output", "-o", help="A .png, .html or .json file.")],
 ) -> None:
-    """Draw a job: contact sheet, quality of every frame with the seams marked, where the time went."""
-    if output.suffix not in (".png", ".html"):
-        raise CliError(Exit.USAGE, f"--output ends in .png or .html: {output}")
-    write_report(gather(reach(ctx, "kafka", "clickhouse", "objects"), job_id), output)
+    """Draw a job: contact sheet, quality of every frame with the seams marked, where the time went. Or all of it as JSON."""
+    if output.suffix not in (".png", ".html", ".json"):
+        raise CliError(Exit.USAGE, f"--output ends in .png, .html or .json: {output}")
+    if output.suffix == ".json":
+        output.write_bytes(machine_readable(reach(ctx, "kafka", "clickhouse"), job_id))
+    else:
+        write_report(gather(reach(ctx, "kafka", "clickhouse", "objects"), job_id), output)
     say(str(output))
 
 
 def write_report(what: Report, output: Path) -> None:
     """As a picture or, by the suffix, as one self-contained page."""
-    from infra.cli.report_page import page  # matplotlib takes half a second to load: only when it draws
+    from infra.cli.report_page import page as html  # matplotlib takes half a second to load: only when it draws
     from infra.cli.report_picture import png
 
     if output.suffix == ".html":
-        output.write_text(page(what), encoding="utf-8")
+        output.write_text(html(what), encoding="utf-8")
     else:
         output.write_bytes(png(what))
+
+
+def machine_readable(settings: Settings, job_id: str) -> bytes:
+    """The report for programs. Raises: CliError if the job has no finished video, or no rows yet."""
+    video, client = finished_video(settings, job_id), connect(settings)
+    if not client.query("SELECT 1 FROM videos WHERE job_id = {job:String}", {"job": job_id}).result_rows:
+        raise CliError(Exit.NOT_FOUND, f"ClickHouse has no video of {job_id!r}")
+    return page(json_report(video, job_view(settings, job_id).job, client))
 
 
 def gather(settings: Settings, job_id: str) -> Report:
