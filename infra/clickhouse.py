@@ -5,6 +5,7 @@ What is in ClickHouse is a view of the truth that lives in Kafka and the object 
 
 import logging
 import re
+import time
 from collections.abc import Sequence
 from pathlib import Path
 from urllib.parse import SplitResult, unquote, urlsplit
@@ -12,12 +13,15 @@ from urllib.parse import SplitResult, unquote, urlsplit
 import clickhouse_connect
 import xxhash
 from clickhouse_connect.driver.client import Client
+from clickhouse_connect.driver.exceptions import DatabaseError
 
 from infra.clickhouse_users import READER
 from infra.settings import Settings
 
 log = logging.getLogger(__name__)
 
+_CANNOT_ASSIGN_ALTER = 517
+_ALTER_S, _PAUSE_S = 30.0, 0.1
 MIGRATIONS = Path(__file__).parents[1] / "schemas" / "clickhouse"
 
 
@@ -91,10 +95,24 @@ def migrate(settings: Settings) -> tuple[str, ...]:
 def _apply(client: Client, path: Path, digest: str) -> None:
     for statement in re.split(r";\s*$", path.read_text(), flags=re.MULTILINE):
         if re.sub(r"--.*", "", statement).strip():
-            client.command(statement)
+            _command(client, statement)
     token = {"insert_deduplication_token": f"migrations:{path.name}", "async_insert": 0}
     client.insert("migrations", [[path.name, digest]], column_names=["name", "digest"], settings=token)
     log.info("applied %s", path.name)
+
+
+def _command(client: Client, statement: str) -> None:
+    """A change of a table is refused while another process makes one: it is tried again. Raises: DatabaseError."""
+    deadline_s = time.monotonic() + _ALTER_S
+    while True:
+        try:
+            client.command(statement)
+        except DatabaseError as error:
+            if error.code != _CANNOT_ASSIGN_ALTER or time.monotonic() > deadline_s:
+                raise
+            time.sleep(_PAUSE_S)
+        else:
+            return
 
 
 def _comment_views(client: Client) -> None:

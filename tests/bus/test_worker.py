@@ -7,7 +7,6 @@ from collections.abc import Sequence
 
 import pytest
 
-import infra.bus.worker
 from infra.bus.dead_letters import CAP, dead_letters
 from infra.bus.message import Message
 from infra.bus.outputs import Output
@@ -204,10 +203,8 @@ def test_slots_bound_the_work_in_hand_and_partitions_take_turns(bus_settings: Se
         assert max(b - a for a, b in itertools.pairwise(turns)) <= 2 * len(jobs)
 
 
-def test_a_stopping_worker_commits_what_is_nearly_done_and_leaves_the_rest(
-    bus_settings: Settings, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(infra.bus.worker, "_GRACE_S", 1.0)
+def test_a_stopping_worker_commits_what_is_nearly_done_and_leaves_the_rest(bus_settings: Settings) -> None:
+    bus_settings = bus_settings.model_copy(update={"drain_s": 1.0})
     nearly, endless, *_ = jobs_by_partition(bus_settings)
     gate = Gate(endless)
     with worker(bus_settings, gate):

@@ -11,7 +11,7 @@ from infra.clickhouse import connect
 from infra.deploy.grafana import build
 from infra.local.services import filled
 from infra.local.stack import attached
-from infra.local.supervisor import ROLES
+from infra.local.supervisor import WORKERS
 from infra.settings import Settings
 from schemas.headers import trace_root
 from schemas.records import PromptSubmitted
@@ -42,14 +42,15 @@ def line(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[Settings, i
         scrape = {"file_sd_configs": [{"files": [str(settings.state / "metrics.json")], "refresh_interval": "2s"}]}
         found = filled(settings, services)
         with running_prometheus(scrape, folder) as port:
-            until(lambda: len(ask(port, "longtake_ready == 1")) == len(ROLES), 60)
+            until(lambda: len(ask(port, "longtake_ready == 1")) == len(WORKERS), 60)
             prompt = PromptSubmitted(
                 job_id="film", text="A red ball rolls across a table", duration_s=4, width=320, height=180
             )
             publish(found, [prompt], trace_root("film"))
             until(lambda: ask(port, 'longtake_jobs_ended_total{stage="finished"} > 0') != [], 90)
             # A rate needs a second scrape.
-            until(lambda: ask(port, "rate(longtake_finish_lag_seconds_count[1m]) >= 0") != [], 30)
+            for counter in ("longtake_finish_lag_seconds_count", "longtake_jobs_ended_total"):
+                until(lambda counter=counter: ask(port, f"rate({counter}[1m]) >= 0") != [], 30)
             yield found, port
 
 

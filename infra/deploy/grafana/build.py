@@ -90,7 +90,7 @@ FLEET = (
         title="Frames per second",
         queries=(
             (
-                "sum by (engine) (rate(longtake_frames_generated_total[$__rate_interval])) / ignoring(stage) group_left"
+                "sum by (engine) (rate(longtake_frames_generated_total[$__rate_interval])) / ignoring(stage) group_right"
                 " sum by (engine, stage) (rate(longtake_segment_stage_seconds_total[$__rate_interval]))",
                 "{{engine}} {{stage}}",
             ),
