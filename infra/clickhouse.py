@@ -119,14 +119,18 @@ def _comment_views(client: Client) -> None:
     """Give the columns of each view the comments of the logs it reads: views are what analysts describe."""
     columns = client.query("SELECT table, name, comment FROM system.columns WHERE database = currentDatabase()")
     said: dict[tuple[str, str], str] = {(table, name): comment for table, name, comment in columns.result_rows}
-    for view in {table for table, _ in said if (f"{table[:-1]}_log", "job_id") in said}:
-        logs = f"{view[:-1]}_log", "finish_log"
+    for view in {table for table, _ in said if (_log_of(table), "job_id") in said}:
+        logs = _log_of(view), "finish_log"
         comments = [
             f"COMMENT COLUMN {name} '{said.get((logs[0], name)) or said.get((logs[1], name), '')}'"
             for table, name in said
             if table == view
         ]
-        client.command(f"ALTER TABLE {view} {', '.join(comments)}")
+        _command(client, f"ALTER TABLE {view} {', '.join(comments)}")
+
+
+def _log_of(view: str) -> str:
+    return "qoe_log" if view == "plays" else f"{view[:-1]}_log"
 
 
 _MIGRATIONS = """

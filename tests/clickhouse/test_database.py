@@ -80,7 +80,7 @@ def test_every_table_remembers_its_tokens(clickhouse_settings: Settings) -> None
     tables = connect(clickhouse_settings).query(
         "SELECT name, engine_full FROM system.tables WHERE database = currentDatabase() AND name LIKE '%_log'"
     )
-    assert len(tables.result_rows) == 7
+    assert len(tables.result_rows) == 8
     assert all("non_replicated_deduplication_window = 100000" in engine for _, engine in tables.result_rows)
 
 
