@@ -20,7 +20,8 @@ from infra.settings import Settings
 
 log = logging.getLogger(__name__)
 
-_CANNOT_ASSIGN_ALTER = 517
+_UNDER_WAY = frozenset({218, 517})
+"""TABLE_IS_DROPPED, CANNOT_ASSIGN_ALTER: another process replaces the same view or alters the same table."""
 _ALTER_S, _PAUSE_S = 30.0, 0.1
 MIGRATIONS = Path(__file__).parents[1] / "schemas" / "clickhouse"
 
@@ -108,7 +109,7 @@ def _command(client: Client, statement: str) -> None:
         try:
             client.command(statement)
         except DatabaseError as error:
-            if error.code != _CANNOT_ASSIGN_ALTER or time.monotonic() > deadline_s:
+            if error.code not in _UNDER_WAY or time.monotonic() > deadline_s:
                 raise
             time.sleep(_PAUSE_S)
         else:
