@@ -16,7 +16,7 @@ import imageio_ffmpeg
 from infra.objects import Objects
 from schemas.records import Blob, Correction, Encode, PieceStitched, VideoFormat
 from streams.assembler import Assemble
-from streams.stitcher.encode import Encoder, piece_options
+from streams.stitcher.encode import Encoder, h264, piece_options
 from streams.stitcher.picture import render, rounded
 from tests.stitcher.clips import OVERLAP, Frames, segment
 from tests.stitcher.takes import Take, assembly, stitch, stitcher, store
@@ -51,7 +51,7 @@ def measure() -> dict[str, float]:
 
 def _encoded(frames: Frames, path: Path) -> Path:
     """A segment as a video with the same parameters as a piece: what the cross-fade starts from."""
-    with Encoder(path, _SIZE, piece_options(_ENCODE), lambda: 0) as encoder:
+    with Encoder(path, _SIZE, h264(piece_options(_ENCODE)), lambda: 0) as encoder:
         for frame in frames:
             encoder.write(rounded(render(frame, Correction())))
         encoder.finish()

@@ -32,6 +32,7 @@ from qc_consumers.metrics.quality import Pair, QualityError
 from qc_consumers.metrics.scores import scores_of
 from qc_consumers.profile import Profile, profile_for
 from qc_consumers.proof import proof_of_piece
+from qc_consumers.renditions import with_piece_renditions
 from qc_consumers.rows import failure_rows, piece_rows, rejection_rows, segment_rows
 from qc_consumers.takes import seen_of
 from qc_consumers.usual import departures, population_of
@@ -113,7 +114,7 @@ class CheckPieces:
 
 def check_piece(event: PieceStitched, bench: Bench) -> Check:
     """Measure a piece and judge it. What is missing or broken in it is a finding, not an exception."""
-    return checked(bench, lambda folder: _measured(event, bench, folder))
+    return checked(bench, lambda folder: with_piece_renditions(_measured(event, bench, folder), event, bench, folder))
 
 
 def _measured(event: PieceStitched, bench: Bench, folder: Path) -> Measured:

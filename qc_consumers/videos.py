@@ -29,6 +29,7 @@ from qc_consumers.metrics.container import scan_container
 from qc_consumers.metrics.packets import PacketScan, UnreadableError, scan_packets
 from qc_consumers.profile import profile_for
 from qc_consumers.proof import proofs_of_video
+from qc_consumers.renditions import with_video_renditions
 from qc_consumers.rows import finish_rows, job_rows, video_rows
 from qc_consumers.sound import sound_evidence
 from qc_consumers.takes import Seen as SeenPiece
@@ -99,7 +100,7 @@ class CheckVideos:
 
 def check_video(event: VideoAssembled, bench: Bench) -> Check:
     """Measure a video and judge it. What is missing or broken in it is a finding, not an exception."""
-    return checked(bench, lambda folder: _measured(event, bench, folder))
+    return checked(bench, lambda folder: with_video_renditions(_measured(event, bench, folder), event, bench, folder))
 
 
 def _measured(event: VideoAssembled, bench: Bench, folder: Path) -> Measured:

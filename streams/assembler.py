@@ -4,12 +4,13 @@ import logging
 import tempfile
 import time
 from collections import Counter
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 from pathlib import Path
 
 import av
+from av.container import OutputContainer
 from av.video.stream import VideoStream
 
 from infra.bus.clients import Member
@@ -22,10 +23,23 @@ from infra.objects import BlobError, Objects, job_key
 from infra.scratch import scratch_of
 from infra.settings import Settings
 from schemas.errors import BadInputError
-from schemas.records import AssemblyFailed, AssemblyRequested, PieceRef, Track, VideoAssembled
+from schemas.records import (
+    AssemblyFailed,
+    AssemblyRequested,
+    Blob,
+    PieceRef,
+    RenditionPiece,
+    RenditionVideo,
+    Track,
+    VideoAssembled,
+)
 from streams.mp4 import MP4, Clock, CodedVideo, CodedVideoError, clock_of, examine, try_key
 
 log = logging.getLogger(__name__)
+
+
+_MAIN = ""
+"""Among the names of renditions: the video itself."""
 
 
 class PieceFaultError(Exception):
@@ -78,12 +92,22 @@ class Assemble:
         started_us = self._now_us()
         clock = clock_of(request.format)
         _check_timeline(request)
-        parts, faults = self._parts(request, clock, folder)
+        strands, faults = self._strands(request, clock, folder)
         if faults:
             return self._failed(request, faults)
+        parts = strands.pop(_MAIN)
         video = folder / "video.mp4"
         join(parts, clock, video)
-        key = try_key(request.job_id, "videos", str(request.attempt))
+        renditions = tuple(
+            RenditionVideo(
+                name=name,
+                codec=coded.codec_string,
+                width=coded.width,
+                height=coded.height,
+                video=self._stored(request, path, f"-{name}"),
+            )
+            for name, path, coded in self._renditions(request, strands, clock, folder)
+        )
         duration_us = round(request.frames * clock.step * clock.tick_s * 1_000_000)
         log.info("%s assembled: %s frames of %s pieces", request.job_id, request.frames, len(parts))
         return VideoAssembled(
@@ -93,14 +117,31 @@ class Assemble:
             format=request.format,
             frames=request.frames,
             duration_us=duration_us,
-            video=self._objects.put_file(key, video, MP4, algorithm="sha256"),
+            video=self._stored(request, video, ""),
             tracks=(Track(kind="video", codec="h264", duration_us=duration_us, samples=request.frames),),
             piece_starts=tuple(part.start_frame for part in parts),
             gop_frames=longest_gop(parts),
             started_us=started_us,
             finished_us=self._now_us(),
             worker=self._worker,
+            renditions=renditions,
         )
+
+    def _renditions(
+        self, request: AssemblyRequested, strands: Mapping[str, Sequence[Part]], clock: Clock, folder: Path
+    ) -> Iterator[tuple[str, Path, CodedVideo]]:
+        """Name, file and what is in it. Raises: CodedVideoError, RuntimeError if joining went wrong, which is a bug."""
+        for index, (name, parts) in enumerate(strands.items()):
+            path, first = folder / f"rendition-{index}.mp4", parts[0].coded
+            join(parts, clock, path)
+            coded = examine(path, clock, first.codec)
+            if (coded.frames, coded.config) != (request.frames, first.config):
+                raise RuntimeError(f"{request.job_id} rendition {name}: not what its pieces are")
+            yield name, path, coded
+
+    def _stored(self, request: AssemblyRequested, path: Path, suffix: str) -> Blob:
+        key = try_key(request.job_id, "videos", f"{request.attempt}{suffix}")
+        return self._objects.put_file(key, path, MP4, algorithm="sha256")
 
     def _failed(self, request: AssemblyRequested, faults: dict[int, str]) -> AssemblyFailed:
         reason = "; ".join(faults.values())
@@ -115,32 +156,45 @@ class Assemble:
             worker=self._worker,
         )
 
-    def _parts(self, request: AssemblyRequested, clock: Clock, folder: Path) -> tuple[list[Part], dict[int, str]]:
-        """The pieces in order, and what is wrong with those that are missing there, by number."""
-        parts: dict[int, Part] = {}
+    def _strands(
+        self, request: AssemblyRequested, clock: Clock, folder: Path
+    ) -> tuple[dict[str, list[Part]], dict[int, str]]:
+        """The parts of the main video and of each rendition in order, and what is wrong with pieces, by number."""
+        names = dict.fromkeys(rendition.name for piece in request.pieces for rendition in piece.renditions)
+        strands: dict[str, list[Part]] = {}
         faults: dict[int, str] = {}
-        for piece in request.pieces:
-            try:
-                parts[piece.piece] = self._part(piece, clock, folder)
-            except PieceFaultError as error:
-                faults[piece.piece] = f"piece {piece.piece}: {error}"
-        if parts:
-            usual, _ = Counter(part.coded.config for part in parts.values()).most_common(1)[0]
-            odd = (number for number, part in parts.items() if part.coded.config != usual)
-            faults |= {number: f"piece {number}: would not play between the others" for number in odd}
-        return list(parts.values()), faults
+        for name in (_MAIN, *names):
+            parts: dict[int, Part] = {}
+            for piece in request.pieces:
+                try:
+                    parts[piece.piece] = self._part(piece, name, clock, folder)
+                except PieceFaultError as error:
+                    faults.setdefault(piece.piece, f"piece {piece.piece}: {_of(name)}{error}")
+            usual = Counter(part.coded.config for part in parts.values()).most_common(1)
+            odd = [number for number, part in parts.items() if part.coded.config != usual[0][0]]
+            for number in odd:
+                faults.setdefault(number, f"piece {number}: {_of(name)}would not play between the others")
+            strands[name] = list(parts.values())
+        return strands, faults
 
-    def _part(self, piece: PieceRef, clock: Clock, folder: Path) -> Part:
+    def _part(self, piece: PieceRef, name: str, clock: Clock, folder: Path) -> Part:
+        source = piece if name == _MAIN else next((r for r in piece.renditions if r.name == name), None)
+        if source is None:
+            raise PieceFaultError("is missing")
         try:
-            path = self._objects.get_file(piece.video, folder)
-            coded = examine(path, clock)
+            path = self._objects.get_file(source.video, folder)
+            coded = examine(path, clock, source.codec if isinstance(source, RenditionPiece) else "h264")
         except (BlobError, CodedVideoError) as error:
             raise PieceFaultError(str(error)) from error
         if coded.frames != piece.frames:
             raise PieceFaultError(f"{coded.frames} frames, not {piece.frames}")
-        if coded.config_digest != piece.decoder_config:
-            raise PieceFaultError(f"decoder configuration {coded.config_digest}, not {piece.decoder_config}")
+        if coded.config_digest != source.decoder_config:
+            raise PieceFaultError(f"decoder configuration {coded.config_digest}, not {source.decoder_config}")
         return Part(path=path, start_frame=piece.start_frame, coded=coded)
+
+
+def _of(name: str) -> str:
+    return name and f"rendition {name}: "
 
 
 def _check_timeline(request: AssemblyRequested) -> None:
@@ -169,7 +223,7 @@ def join(parts: Sequence[Part], clock: Clock, path: Path) -> None:
         for part in parts:
             with av.open(str(part.path), format="mp4") as container:
                 source = container.streams.video[0]
-                stream = stream or output.add_stream_from_template(source)
+                stream = stream or _copied(output, source, part.coded.codec)
                 for packet in container.demux(source):
                     if not packet.size:  # the last one, which flushes decoders
                         continue
@@ -179,6 +233,13 @@ def join(parts: Sequence[Part], clock: Clock, path: Path) -> None:
                     packet.stream = stream
                     output.mux(packet)
                     decoded += 1
+
+
+def _copied(output: OutputContainer, source: VideoStream, codec: str) -> VideoStream:
+    """A track for the packets of `source`. PyAV names HEVC hev1, and has no encoder of the name of AV1's decoder."""
+    stream = output.add_stream_from_template(source, opaque=codec == "av1")
+    stream.codec_context.codec_tag = source.codec_context.codec_tag
+    return stream
 
 
 def longest_gop(parts: Sequence[Part]) -> int:

@@ -26,6 +26,7 @@ def piece_stitched(job: JobState, event: PieceStitched, now_us: int) -> Step | N
         decoder_config=event.decoder_config,
         correction=event.correction,
         seam=event.seam,
+        renditions=event.renditions,
     )
     events: list[Event] = []
     if waited and wanted(job):
@@ -67,7 +68,13 @@ def video_assembled(job: JobState, event: VideoAssembled, now_us: int) -> Step |
     """The video waits for its verdict, or has it already."""
     if job.stage is not Stage.ASSEMBLING or event.attempt != job.assembly.attempt:
         return None
-    assembly = replace(job.assembly, video=event.video, tracks=event.tracks, duration_us=event.duration_us)
+    assembly = replace(
+        job.assembly,
+        video=event.video,
+        tracks=event.tracks,
+        duration_us=event.duration_us,
+        renditions=event.renditions,
+    )
     job = replace(job, stage=Stage.CHECKING, assembly=assembly)
     return finished(job, now_us) if assembly.checked else (job, ())
 

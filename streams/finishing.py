@@ -31,8 +31,10 @@ def finished(job: JobState, now_us: int) -> Step:
         attempts=job.attempts,
         submitted_us=job.submitted_us,
         finished_us=now_us,
+        renditions=job.assembly.renditions,
+        arm=job.arm,
     )
-    small = replace(plan, engine_options={}, negative=(), shots=())
+    small = replace(plan, engine_options={}, negative=(), shots=(), renditions=())
     return replace(job, stage=Stage.FINISHED, plan=small, segments=(), pieces=()), (event,)
 
 

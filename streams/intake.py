@@ -20,6 +20,8 @@ from schemas.records import (
     Stage,
     VideoFormat,
 )
+from streams.encoding.presets import presets
+from streams.encoding.renditions import planned_renditions
 from streams.prompts.lint import lint_plan
 from streams.storyboard import Storyboard, storyboard
 from streams.timeline import cut
@@ -27,6 +29,8 @@ from streams.validation import refused
 
 MAX_SEGMENTS = 2000
 """44 minutes at 24 fps with the animatic engine. The row of such a job has to fit into a record."""
+MAX_RENDITION_PIECES = 4000
+"""The row and the request for the assembly name them all, 250 bytes each."""
 _MAX_LINT = 50
 """Remarks travel in every JobChanged."""
 _ASPECTS = (16 / 9, 9 / 16, 1.0)
@@ -50,6 +54,10 @@ def planned(prompt: PromptSubmitted, instruct: Instruct) -> Plan:
     segments = cut(board.starts, board.transitions, limits)
     if len(segments) > MAX_SEGMENTS:
         raise refused("duration_s", "segments", f"{len(segments)} segments, at most {MAX_SEGMENTS}")
+    encode = Encode(gop_frames=max(1, round(board.format.fps_num / board.format.fps_den)))
+    renditions = planned_renditions(prompt.renditions, board.format, encode.gop_frames, presets())
+    if (files := len(renditions) * len(segments)) > MAX_RENDITION_PIECES:
+        raise refused("renditions", "pieces", f"{files} pieces of renditions, at most {MAX_RENDITION_PIECES}")
     instructions, lint = instruct(board.shots, prompt.negative)
     shots = _placed(board, instructions, prompt.seed)
     lint = (*_lint_aspect(board.format), *lint, *lint_plan(shots, limits.max_segment_frames))
@@ -64,8 +72,9 @@ def planned(prompt: PromptSubmitted, instruct: Instruct) -> Plan:
         negative=prompt.negative,
         shots=shots,
         segments=segments,
-        encode=Encode(gop_frames=max(1, round(board.format.fps_num / board.format.fps_den))),
+        encode=encode,
         lint=lint[:_MAX_LINT],
+        renditions=renditions,
     )
 
 

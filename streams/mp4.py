@@ -14,10 +14,11 @@ from av.error import FFmpegError
 
 from infra.objects import job_key
 from schemas.records import VideoFormat
+from streams.encoding.bitstream import begins_here, codec_string, is_config
 
 MP4 = "video/mp4"
-_IDR = 5
-"""H.264 NAL unit type of an IDR slice. A keyframe flag may also stand on an open GOP's I-frame, before which frames are lost."""
+_DECODERS = {"libdav1d": "av1"}
+"""Some demuxed streams are named after the decoder that PyAV takes for them."""
 
 
 class CodedVideoError(Exception):
@@ -39,15 +40,24 @@ class Clock:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CodedVideo:
-    """An H.264 file as its packets show it."""
+    """A video file as its packets show it."""
 
+    codec: str
+    """`h264`, `hevc` or `av1`."""
+    width: int
+    height: int
     frames: int
     config: bytes
-    """The avcC."""
+    """The avcC, hvcC or av1C."""
     idr_frames: tuple[int, ...]
     """Positions of IDRs in the order of display."""
     delay_frames: int
     """How far decoding runs ahead of display."""
+
+    @property
+    def codec_string(self) -> str:
+        """As in RFC 6381."""
+        return codec_string(self.codec, self.config)
 
     @property
     def config_digest(self) -> str:
@@ -68,8 +78,8 @@ def try_key(job_id: str, kind: str, name: str) -> str:
     return job_key(job_id, kind, f"{name}-{uuid.uuid4().hex[:8]}.mp4")
 
 
-def examine(path: Path, clock: Clock) -> CodedVideo:
-    """What is in an MP4 with one H.264 track, from its packets alone.
+def examine(path: Path, clock: Clock, codec: str = "h264") -> CodedVideo:
+    """What is in an MP4 with one video track of that codec, from its packets alone.
 
     Raises: CodedVideoError unless its frames are at 0, 1, 2, ... steps of the clock and the first one is an IDR.
     """
@@ -77,14 +87,17 @@ def examine(path: Path, clock: Clock) -> CodedVideo:
         with av.open(str(path), format="mp4") as container:
             stream = container.streams.video[0]
             config = bytes(stream.codec_context.extradata or b"")
-            if stream.codec_context.name != "h264" or len(config) < 7:
-                raise CodedVideoError(f"not H.264 in MP4: {stream.codec_context.name}")
+            found = stream.codec_context.name
+            if _DECODERS.get(found, found) != codec or not is_config(codec, config):
+                raise CodedVideoError(f"not {codec} in MP4: {found}")
             packets = [
-                (packet.pts, bool(packet.is_keyframe) and _is_idr(bytes(packet), (config[4] & 3) + 1))
+                (packet.pts, bool(packet.is_keyframe) and begins_here(codec, config, bytes(packet)))
                 for packet in container.demux(stream)
                 if packet.size
             ]
-            ticks = stream.time_base
+            if codec == "hevc" and stream.codec_context.codec_tag != "hvc1":
+                raise CodedVideoError(f"{stream.codec_context.codec_tag}, not hvc1: players of Apple do not take it")
+            ticks, size = stream.time_base, (stream.codec_context.width, stream.codec_context.height)
     except (FFmpegError, IndexError) as error:
         raise CodedVideoError(f"cannot be read: {error}") from error
     if ticks != clock.tick_s:
@@ -96,15 +109,12 @@ def examine(path: Path, clock: Clock) -> CodedVideo:
     if order[:1] != [0] or idr_frames[:1] != (0,):
         raise CodedVideoError("does not begin with an IDR")
     delay = max(decoded - shown for decoded, shown in enumerate(order))
-    return CodedVideo(frames=len(order), config=config, idr_frames=idr_frames, delay_frames=delay)
-
-
-def _is_idr(packet: bytes, length_bytes: int) -> bool:
-    """Whether an access unit of length-prefixed NAL units holds an IDR slice. Source: ISO/IEC 14496-15, 5.3."""
-    at = 0
-    while at + length_bytes < len(packet):
-        length = int.from_bytes(packet[at : at + length_bytes])
-        if packet[at + length_bytes] & 31 == _IDR:
-            return True
-        at += length_bytes + length
-    return False
+    return CodedVideo(
+        codec=codec,
+        width=size[0],
+        height=size[1],
+        frames=len(order),
+        config=config,
+        idr_frames=idr_frames,
+        delay_frames=delay,
+    )

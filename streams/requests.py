@@ -37,7 +37,9 @@ def ask_segment(job: JobState, index: int, now_us: int) -> tuple[JobState, Segme
 
 def ask_piece(job: JobState, index: int, now_us: int) -> tuple[JobState, PieceRequested]:
     """Have the piece of a segment stitched to the one before and encoded."""
-    job = with_piece(job, index, attempt=job.pieces[index].attempt + 1, video=None, checked=False, scores=None)
+    job = with_piece(
+        job, index, attempt=job.pieces[index].attempt + 1, video=None, checked=False, scores=None, renditions=()
+    )
     return job, _piece(job, index, now_us)
 
 
@@ -132,6 +134,7 @@ def _piece(job: JobState, index: int, now_us: int) -> PieceRequested:
             requested_us=now_us,
             engine=plan.engine,
             engine_version=job.engine_version,
+            renditions=plan.renditions,
         )
     )
 
@@ -159,4 +162,5 @@ def _piece_ref(job: JobState, index: int) -> PieceRef:
         frames=segment.frames - segment.tail_overlap,
         video=present(piece.video),
         decoder_config=piece.decoder_config,
+        renditions=piece.renditions,
     )

@@ -14,7 +14,7 @@ from infra.cli.output import Cell, clipped, console, moment, now_us, print_json,
 from infra.cli.reach import reach
 from infra.objects import Objects, file_digest
 from schemas.headers import trace_root
-from schemas.records import CancelRequested, JobChanged, RetryRequested, Stage, VideoFinished
+from schemas.records import Blob, CancelRequested, JobChanged, RetryRequested, Stage, VideoFinished
 
 _FIRST_MISSING = 2**31 - 1
 
@@ -69,11 +69,12 @@ def fetch(
     ctx: typer.Context,
     job_id: JobId,
     output: Annotated[Path | None, typer.Option("--output", "-o", help="Default: JOB.mp4 here.")] = None,
+    rendition: Annotated[str | None, typer.Option(help="The one for this device; default: JOB-RENDITION.mp4.")] = None,
 ) -> None:
     """Copy a finished video here, checked against its sha256."""
     settings = reach(ctx, "kafka", "objects")
-    blob = finished_video(settings, job_id).video
-    target = output or Path(f"{job_id}.mp4")
+    blob = _video_for(finished_video(settings, job_id), rendition)
+    target = output or Path(f"{job_id}-{rendition}.mp4" if rendition else f"{job_id}.mp4")
     part = target.with_name(target.name + ".part")
     with TemporaryDirectory() as folder:
         shutil.copyfile(Objects(settings.objects).get_file(blob, Path(folder)), part)
@@ -136,6 +137,16 @@ def shift_px(x: float, y: float) -> float:
     return (x * x + y * y) ** 0.5
 
 
+def _video_for(video: VideoFinished, rendition: str | None) -> Blob:
+    if rendition is None:
+        return video.video
+    found = next((each for each in video.renditions if each.name == rendition), None)
+    if found is None:
+        there = ", ".join(each.name for each in video.renditions) or "none"
+        raise CliError(Exit.NOT_FOUND, f"{video.job_id} has no rendition {rendition!r}; there are: {there}")
+    return found.video
+
+
 def _stage_of(view: JobView, wanted: set[Stage], job_id: str) -> None:
     stage = view.job.stage if view.job else None
     if stage not in wanted:
@@ -167,6 +178,8 @@ def _show_video(video: VideoFinished) -> None:
         f"quality      PSNR-Y {scores.psnr_y_mean:.2f} dB (worst frame {scores.psnr_y_min:.2f}), VMAF "
         f"{scores.vmaf_mean:.2f} (worst {scores.vmaf_min:.2f}), SSIM {scores.ssim_mean:.4f}, {scores.vmaf_model}"
     )
+    for each in video.renditions:
+        say(f"rendition    {each.name}: {each.width}x{each.height}, {each.codec}, {each.video.size_bytes:,} bytes")
     for finding in video.warnings:
         say(
             f"warning      {finding.gate} at frame {finding.frame}: {finding.value:g} ({finding.limit:g}) {finding.detail}"

@@ -46,6 +46,7 @@ class Overrides:
     job_id: str | None
     negative: list[str]
     options: list[str]
+    renditions: list[str]
 
 
 def submit(  # the options are the parameters: typer reads them from here
@@ -62,6 +63,7 @@ def submit(  # the options are the parameters: typer reads them from here
     seed: Annotated[int | None, typer.Option(help="Same prompt, other picture.")] = None,
     job_id: Annotated[str | None, typer.Option(help="Name the job: the same id runs once.")] = None,
     option: Annotated[list[str] | None, typer.Option(help="Engine option key=value (repeat).")] = None,
+    rendition: Annotated[list[str] | None, typer.Option(help="Encode for this device, too (repeat).")] = None,
     follow: Annotated[bool, typer.Option("--follow", "-f", help="Watch until it has ended.")] = False,
     as_json: Annotated[bool, typer.Option("--json", help="For programs.")] = False,
 ) -> None:
@@ -75,6 +77,7 @@ def submit(  # the options are the parameters: typer reads them from here
         job_id=job_id,
         negative=negative or [],
         options=option or [],
+        renditions=rendition or [],
     )
     prompt = _overridden(_wish(text, file, storyboard), overrides)
     settings = reach(ctx, "kafka")
@@ -126,8 +129,11 @@ def _overridden(prompt: PromptSubmitted, overrides: Overrides) -> PromptSubmitte
         if not equals:
             raise CliError(Exit.USAGE, f"--option is written key=value, not {option!r}")
         options[key] = value
-    negative = (*prompt.negative, *overrides.negative)
-    return replace(prompt, **given, engine_options=options, negative=negative, submitted_us=now_us())
+    given |= {
+        "negative": (*prompt.negative, *overrides.negative),
+        "renditions": (*prompt.renditions, *overrides.renditions),
+    }
+    return replace(prompt, **given, engine_options=options, submitted_us=now_us())
 
 
 def _read(file: Path) -> str:

@@ -14,6 +14,7 @@ from av.video.stream import VideoStream
 from qc_consumers.metrics.container import sample_entry_boxes
 from qc_consumers.metrics.nal import length_bytes, read_access_unit
 from qc_consumers.metrics.sei import Light, Mastering, config_units, hdr_messages, packet_units
+from streams.encoding.bitstream import begins_here, is_config
 
 
 class UnreadableError(Exception):
@@ -99,6 +100,7 @@ def _scan(container: InputContainer, stream: VideoStream, boxes: frozenset[str])
     config = context.extradata or b""
     size_bytes = length_bytes(context.name, config)
     mastering, light = hdr_messages(config_units(config)) if context.name == "hevc" else (None, None)
+    av1 = is_config("av1", config)
     packets: list[Packet] = []
     broken = 0
     for packet in container.demux(stream):
@@ -118,7 +120,7 @@ def _scan(container: InputContainer, stream: VideoStream, boxes: frozenset[str])
                 dts=packet.dts or 0,
                 size_bytes=packet.size,
                 keyframe=packet.is_keyframe,
-                idr=unit.idr if unit else packet.is_keyframe,
+                idr=unit.idr if unit else packet.is_keyframe and (not av1 or begins_here("av1", config, data)),
                 kind=unit.kind if unit else "",
                 digest=xxhash.xxh3_128_digest(data),
                 mastering=hdr[0],

@@ -1,16 +1,19 @@
-"""Pictures to H.264: the piece, once, so that it joins with its neighbours by copying, and its lossless reference."""
+"""Pictures to files: the piece, once, so that it joins with its neighbours by copying, its lossless reference, its renditions."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from contextlib import AbstractContextManager
 from fractions import Fraction
 from pathlib import Path
 from types import TracebackType
+from typing import cast
 
 import av
+from av.video.reformatter import Interpolation, VideoReformatter
 from av.video.stream import VideoStream
 
 from schemas.errors import BadInputError
 from schemas.records import Encode, VideoFormat
+from streams.encoding.coding import Coding
 from streams.mp4 import clock_of
 from streams.stitcher.picture import Frame
 
@@ -22,6 +25,11 @@ _PRESETS = ("ultrafast", "superfast", "veryfast", "faster", "fast", "medium", "s
 _MAX_CRF = 51
 REFERENCE = {"preset": "ultrafast", "qp": "0"}
 """x264 without loss: decodes ten times as fast as FFV1."""
+
+
+def h264(options: Mapping[str, str]) -> Coding:
+    """Of the piece and its reference."""
+    return Coding(encoder="libx264", pixel_format="yuv420p", options=options, tag="avc1")
 
 
 def piece_options(encode: Encode) -> dict[str, str]:
@@ -46,21 +54,30 @@ def piece_options(encode: Encode) -> dict[str, str]:
 
 
 class Encoder(AbstractContextManager["Encoder"]):
-    """One MP4 file. One thread: the bytes do not depend on the number of cores."""
+    """One MP4 file. One thread: the bytes do not depend on the number of cores.
 
-    def __init__(self, path: Path, size: VideoFormat, options: dict[str, str], now_us: Callable[[], int]) -> None:
+    Pictures of another size are resampled (Lanczos), 8 bits become 10 where the coding wants it.
+    """
+
+    def __init__(self, path: Path, size: VideoFormat, coding: Coding, now_us: Callable[[], int]) -> None:
         self._clock = clock_of(size)
         self._now_us = now_us
         self._written = 0
         self._encoded_us: dict[int, int] = {}
+        self._resampler = VideoReformatter()
         mux = {"video_track_timescale": str(self._clock.timescale)}
         self._container = av.open(str(path), "w", format="mp4", options=mux)
-        self._stream = self._container.add_stream("libx264", rate=Fraction(size.fps_num, size.fps_den), options=options)
-        _describe(self._stream, size, self._clock.tick_s)
+        rate = Fraction(size.fps_num, size.fps_den)
+        stream = self._container.add_stream(coding.encoder, rate=rate, options=dict(coding.options))
+        self._stream = cast(VideoStream, stream)
+        self._shape = (size.width, size.height, coding.pixel_format)
+        _describe(self._stream, size, self._clock.tick_s, coding)
 
     def write(self, picture: Frame) -> None:
         """The next picture, [H * 3 / 2, W] uint8 (I420)."""
         frame = av.VideoFrame.from_ndarray(picture, format="yuv420p")
+        if (frame.width, frame.height, frame.format.name) != self._shape:
+            frame = self._resampler.reformat(frame, *self._shape, interpolation=Interpolation.LANCZOS)
         frame.pts, frame.time_base = self._written * self._clock.step, self._clock.tick_s
         self._written += 1
         self._mux(frame)
@@ -82,9 +99,10 @@ class Encoder(AbstractContextManager["Encoder"]):
             self._container.mux(packet)
 
 
-def _describe(stream: VideoStream, size: VideoFormat, tick_s: Fraction) -> None:
+def _describe(stream: VideoStream, size: VideoFormat, tick_s: Fraction, coding: Coding) -> None:
     context = stream.codec_context
-    context.width, context.height, context.pix_fmt = size.width, size.height, "yuv420p"
+    context.width, context.height, context.pix_fmt = size.width, size.height, coding.pixel_format
+    context.codec_tag = coding.tag
     context.sample_aspect_ratio = Fraction(1, 1)
     context.color_range = _LIMITED
     context.color_primaries = context.color_trc = context.colorspace = _BT709

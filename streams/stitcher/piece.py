@@ -1,4 +1,4 @@
-"""The piece and its reference: the same pictures, once as they are delivered and once without loss."""
+"""The piece, its reference and its renditions: the same pictures, as they are delivered, without loss, and for other devices."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -6,15 +6,16 @@ from pathlib import Path
 
 from schemas.records import PieceRequested
 from streams.mp4 import CodedVideo, clock_of, examine
-from streams.stitcher.encode import REFERENCE, Encoder, piece_options
+from streams.stitcher.encode import REFERENCE, Encoder, h264, piece_options
 from streams.stitcher.join import Join
+from streams.stitcher.ladder import Ladder, Rung
 from streams.stitcher.picture import rounded
 from streams.stitcher.segment import Placed
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Piece:
-    """Two files and the history of each frame, in microseconds.
+    """The files and the history of each frame, in microseconds.
 
     The reference has up to one frame more on each side, exactly as the neighbouring pieces show it: without them VMAF's
     motion is wrong at the ends.
@@ -28,6 +29,7 @@ class Piece:
     generated_us: tuple[int, ...]
     decoded_us: tuple[int, ...]
     encoded_us: tuple[int, ...]
+    renditions: tuple[Rung, ...]
 
 
 def make_piece(
@@ -38,8 +40,9 @@ def make_piece(
     tail = request.tail_overlap > 0
     video, reference = folder / "piece.mp4", folder / "reference.mp4"
     with (
-        Encoder(video, request.format, piece_options(request.encode), now_us) as delivered,
-        Encoder(reference, request.format, REFERENCE, now_us) as lossless,
+        Encoder(video, request.format, h264(piece_options(request.encode)), now_us) as delivered,
+        Encoder(reference, request.format, h264(REFERENCE), now_us) as lossless,
+        Ladder(request, folder, now_us) as ladder,
     ):
         if before:
             lossless.write(rounded(before.picture(-1)))
@@ -48,10 +51,12 @@ def make_piece(
             picture = join.blend.pictures[j] if blended else rounded(join.new.picture(j))
             delivered.write(picture)
             lossless.write(picture)
+            ladder.write(picture)
         if tail:
             lossless.write(rounded(join.new.picture(request.frames)))
         lossless.finish()
         encoded_us = delivered.finish()
+        renditions = ladder.finish()
     coded = examine(video, clock_of(request.format))
     if coded.frames != request.frames:
         raise RuntimeError(f"{request.job_id} piece {request.piece}: {coded.frames} frames encoded of {request.frames}")
@@ -65,6 +70,7 @@ def make_piece(
         generated_us=generated_us,
         decoded_us=decoded_us,
         encoded_us=encoded_us,
+        renditions=renditions,
     )
 
 

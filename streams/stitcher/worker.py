@@ -15,11 +15,12 @@ from infra.bus.worker import run_worker
 from infra.objects import Objects
 from infra.scratch import scratch_of
 from infra.settings import Settings
-from schemas.records import Blob, PieceRequested, PieceStitched, Seam, SeamKind, SeamRejected
+from schemas.records import Blob, PieceRequested, PieceStitched, RenditionPiece, Seam, SeamKind, SeamRejected
 from streams.mp4 import MP4, try_key
 from streams.stitcher.alignment import SeamError
 from streams.stitcher.inputs import Inputs, open_inputs
 from streams.stitcher.join import Join, begin, continue_shot, dissolve
+from streams.stitcher.ladder import Rung
 from streams.stitcher.limits import Limits
 from streams.stitcher.piece import Piece, make_piece
 from streams.stitcher.segment import SegmentLostError
@@ -114,6 +115,18 @@ class Stitch:
             worker=self._worker,
             engine=request.engine,
             engine_version=request.engine_version,
+            renditions=tuple(self._rendition(request, rung) for rung in piece.renditions),
+        )
+
+    def _rendition(self, request: PieceRequested, rung: Rung) -> RenditionPiece:
+        key = try_key(request.job_id, "pieces", f"{request.piece}-{request.attempt}-{rung.rendition.name}")
+        return RenditionPiece(
+            name=rung.rendition.name,
+            codec=rung.rendition.codec,
+            width=rung.rendition.width,
+            height=rung.rendition.height,
+            video=self._objects.put_file(key, rung.path, MP4),
+            decoder_config=rung.coded.config_digest,
         )
 
 

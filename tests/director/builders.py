@@ -134,6 +134,17 @@ def stitched(request: r.PieceRequested, **fields: Any) -> r.PieceStitched:
         started_us=START_US,
         finished_us=START_US,
         worker="stitcher-0",
+        renditions=tuple(
+            r.RenditionPiece(
+                name=each.name,
+                codec=each.codec,
+                width=each.width,
+                height=each.height,
+                video=blob(f"renditions/{each.name}", *made_of),
+                decoder_config=f"xxh3:{each.name}",
+            )
+            for each in request.renditions
+        ),
     )
     return replace(event, **fields)
 
@@ -181,6 +192,16 @@ def assembled(request: r.AssemblyRequested) -> r.VideoAssembled:
         started_us=START_US,
         finished_us=START_US,
         worker="assembler-0",
+        renditions=tuple(
+            r.RenditionVideo(
+                name=each.name,
+                codec="hvc1.2.4.L123.b0",
+                width=each.width,
+                height=each.height,
+                video=blob(f"videos/{each.name}", each.decoder_config),
+            )
+            for each in request.pieces[0].renditions
+        ),
     )
 
 

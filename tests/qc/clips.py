@@ -32,7 +32,7 @@ from schemas.records import (
 )
 from schemas.topics import Event
 from streams.mp4 import clock_of, examine
-from streams.stitcher.encode import REFERENCE, Encoder, piece_options
+from streams.stitcher.encode import REFERENCE, Encoder, h264, piece_options
 
 Frames = NDArray[np.uint8]
 FFMPEG = imageio_ffmpeg.get_ffmpeg_exe()
@@ -57,7 +57,7 @@ def decoded(path: Path, size: VideoFormat) -> Frames:
 
 def encoded(path: Path, frames: Frames, size: VideoFormat = SIZE, options: dict[str, str] | None = None) -> Path:
     """A file by the stitcher's own encoder."""
-    with Encoder(path, size, options or piece_options(Encode()), lambda: START_US) as encoder:
+    with Encoder(path, size, h264(options or piece_options(Encode())), lambda: START_US) as encoder:
         for frame in frames:
             encoder.write(np.ascontiguousarray(frame))
         encoder.finish()

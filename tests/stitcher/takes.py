@@ -18,6 +18,7 @@ from schemas.records import (
     PieceRef,
     PieceRequested,
     PieceStitched,
+    Rendition,
     SeamKind,
     SeamRejected,
     VideoFormat,
@@ -46,6 +47,7 @@ class Take:
     fps: tuple[int, int] = FPS
     seam: SeamKind = SeamKind.CONTINUOUS
     encode: Encode = ENCODE
+    renditions: tuple[Rendition, ...] = ()
 
     @property
     def size(self) -> VideoFormat:
@@ -74,6 +76,7 @@ class Take:
                 previous_correction=previous,
                 encode=self.encode,
                 requested_us=1,
+                renditions=self.renditions,
             )
         )
 
@@ -121,6 +124,7 @@ def assembly(pieces: list[PieceStitched]) -> AssemblyRequested:
                     frames=p.frames,
                     video=p.video,
                     decoder_config=p.decoder_config,
+                    renditions=p.renditions,
                 )
                 for p in pieces
             ),

@@ -43,7 +43,7 @@ def test_frames_that_are_late_or_missing_are_noticed(tmp_path: Path, times: rang
 def test_another_clock_or_codec_is_noticed(tmp_path: Path) -> None:
     with pytest.raises(CodedVideoError, match="clock"):
         examine(encoded(tmp_path / "clock.mp4"), Clock(timescale=30000, step=1000))
-    with pytest.raises(CodedVideoError, match=r"H\.264"):
+    with pytest.raises(CodedVideoError, match="not h264"):
         examine(encoded(tmp_path / "mpeg4.mp4", "mpeg4"), CLOCK)
 
 
