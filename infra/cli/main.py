@@ -62,7 +62,18 @@ def new_app() -> typer.Typer:
         rich_markup_mode="rich",
     )
     app.callback()(_options)
-    for command in (demo.demo, stack.up, stack.down, stack.status, stack.doctor, stack.env, stack.setup, worker.worker, door.door):
+    for command in (
+        demo.demo,
+        stack.up,
+        stack.down,
+        stack.status,
+        stack.doctor,
+        stack.env,
+        stack.setup,
+        worker.worker,
+        door.door,
+        door.console,
+    ):
         app.command(rich_help_panel=_LINE)(command)
     app.command(rich_help_panel=_JOBS, epilog=submit.EXAMPLES)(submit.submit)
     app.command(rich_help_panel=_JOBS, epilog=watch.EXAMPLES)(watch.watch)

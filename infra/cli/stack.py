@@ -17,8 +17,9 @@ from infra.local.pidfile import AlreadyRunningError
 from infra.local.services import Services, read_services
 from infra.local.stack import down as stop_stack
 from infra.local.stack import up as start_stack
-from infra.local.supervisor import WORKERS
+from infra.local.supervisor import ROLES, usual_workers
 from infra.storage.disk import shortage
+from infra.web.access import Access, AccessError
 from schemas.records import EngineBaseline, JobChanged, LineThroughput
 from schemas.rows import RESTING
 
@@ -30,13 +31,16 @@ def up(
     ctx: typer.Context,
     workers: Annotated[list[str] | None, typer.Option(help="ROLE=COUNT, for example generate=2 (repeat).")] = None,
 ) -> None:
-    """Start the local stack in the background: Kafka, ClickHouse and the workers."""
+    """Start the local stack in the background: Kafka, ClickHouse, the workers and the console."""
     settings = settings_of(ctx)
     try:
-        services = start_stack(settings, {**WORKERS, **dict(map(_count, workers or []))})
+        Access(settings)
+        services = start_stack(settings, {**usual_workers(settings), **dict(map(_count, workers or []))})
     except AlreadyRunningError as error:
         say(f"{error}: nothing to do")
         return
+    except AccessError as error:
+        raise CliError(Exit.USAGE, str(error)) from error
     _print_services(services)
     say(f"logs in {settings.state / 'logs'}; stop it with 'longtake down'")
 
@@ -67,6 +71,7 @@ def status(ctx: typer.Context, as_json: Json = False) -> None:
     if as_json:
         processes = services.processes if services else ()
         addresses = {name: getattr(settings, name) for name in ("kafka", "clickhouse", "objects")}
+        addresses["console"] = services.console if services else ""
         addresses["shortage"] = short
         print_json(addresses | {"processes": processes, "working": working, "engines": engines, "minutes": minutes})
         return
@@ -102,8 +107,8 @@ def doctor(ctx: typer.Context, as_json: Json = False) -> None:
 
 def _count(text: str) -> tuple[str, int]:
     role, equals, count = text.partition("=")
-    if not equals or role not in WORKERS or not count.isdecimal() or int(count) > 64:
-        raise CliError(Exit.USAGE, f"--workers is written ROLE=COUNT with ROLE one of {', '.join(WORKERS)}: {text!r}")
+    if not equals or role not in ROLES or not count.isdecimal() or int(count) > 64:
+        raise CliError(Exit.USAGE, f"--workers is written ROLE=COUNT with ROLE one of {', '.join(ROLES)}: {text!r}")
     return role, int(count)
 
 
@@ -116,6 +121,7 @@ def _print_services(services: Services) -> None:
     say(f"kafka       {services.kafka}")
     say(f"clickhouse  {services.clickhouse}")
     say(f"objects     {services.objects}")
+    say(f"console     {services.console}")
     rows = [
         (p.name, str(p.pid or "-"), p.restarts, "" if p.exit_code is None else str(p.exit_code))
         for p in services.processes

@@ -40,6 +40,8 @@ class Services:
     clickhouse_password: str = field(repr=False)
     clickhouse_reader_password: str = field(default="", repr=False)
     objects: str
+    console: str = ""
+    """Its address."""
     processes: tuple[ProcessStatus, ...]
 
 

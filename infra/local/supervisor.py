@@ -1,4 +1,4 @@
-"""The process that runs a local stack: Kafka, ClickHouse and the workers, each started again when it ends.
+"""The process that runs a local stack: Kafka, ClickHouse, the workers and the console, each started again when it ends.
 
 `python -m infra.local.supervisor ROLE=COUNT...` is what `longtake up` leaves behind. Whatever ends it, SIGKILL too, ends
 all that it started: the kernel kills its children, the guardian their descendants.
@@ -25,16 +25,21 @@ from infra.local.guardian import Guardian
 from infra.local.kafka import LocalKafka
 from infra.local.packages import PackageError, kafka_jars, libchdb
 from infra.local.pidfile import AlreadyRunningError, PidFile
-from infra.local.ports import free_port
+from infra.local.ports import free_port, port_is_free
 from infra.local.process import Process, ServiceError
 from infra.local.services import Services, environment, remove_services, write_services
 from infra.local.supervised import Supervised, bound_logs
 from infra.redact import Redacting
 from infra.settings import Settings
 
-ROLES = ("director", "generate", "stitch", "assemble", "check-pieces", "check-videos", "insights", "sweep", "exporter")
-WORKERS: Mapping[str, int] = dict.fromkeys(ROLES, 1)
+WORKERS: Mapping[str, int] = dict.fromkeys(
+    ("director", "generate", "stitch", "assemble", "check-pieces", "check-videos", "insights", "sweep", "exporter"), 1
+)
+"""What a stack has if nothing else is asked for."""
+ROLES = (*WORKERS, "alerts")
 
+CONSOLE = "console"
+"""Its name among the processes. No worker: the line decides nothing by it and does without it."""
 ALREADY_RUNNING = 3
 """Exit code of the supervisor of a stack that runs already."""
 
@@ -46,7 +51,12 @@ _LOGS_EVERY_S = 5.0
 log = logging.getLogger("infra.local.supervisor")
 
 Commands = Mapping[str, Sequence[str]]
-"""Name of a worker process -> its command line."""
+"""Name of a process that works with the services -> its command line."""
+
+
+def usual_workers(settings: Settings) -> Mapping[str, int]:
+    """What a stack has if nothing else is asked for; `alerts` where there are webhooks."""
+    return {**WORKERS, "alerts": 1} if settings.webhooks.get_secret_value() else WORKERS
 
 
 def worker_commands(counts: Mapping[str, int]) -> Commands:
@@ -57,6 +67,11 @@ def worker_commands(counts: Mapping[str, int]) -> Commands:
         for role, count in counts.items()
         for slot in range(count)
     }
+
+
+def console_command() -> Commands:
+    """The one console; it listens where the settings say."""
+    return {CONSOLE: [sys.executable, "-m", "infra.cli.main", "console"]}
 
 
 def run(settings: Settings, commands: Commands) -> None:
@@ -89,6 +104,7 @@ class Stack:
         self._guardian = guardian
         self._services: list[Supervised] = []
         self._workers: list[Supervised] = []
+        self._console = ""
 
     def start(self, commands: Commands) -> None:
         """Start the services and wait for them, make topics and tables, start the workers."""
@@ -106,6 +122,8 @@ class Stack:
         self._settings = self._settings.model_copy(update=found)
         create_topics(self._settings)
         migrate(self._settings)
+        if CONSOLE in commands:
+            self._console = f"http://{self._settings.door_host}:{self._settings.door_port}"
         for name, command in commands.items():
             self._workers.append(self._started(name, self._starter(name, command)))
         self._write()
@@ -144,6 +162,7 @@ class Stack:
             clickhouse_password=self._settings.clickhouse_password.get_secret_value(),
             clickhouse_reader_password=self._settings.clickhouse_reader_password.get_secret_value(),
             objects=self._settings.objects,
+            console=self._console,
             processes=tuple(process.status() for process in (*self._services, *self._workers)),
         )
 
@@ -163,7 +182,7 @@ class Stack:
         file, folder = self._logs / f"{name}.log", self._settings.state
 
         def start() -> Process:
-            port = free_port()
+            port = 0 if name == CONSOLE else free_port()
             variables = environment(self._settings.model_copy(update={"metrics_port": port}))
             return Process(command, log=file, cwd=folder, env=variables, metrics_port=port)
 
@@ -206,7 +225,10 @@ def main() -> int:
     logging.basicConfig(level=logging.INFO, handlers=[handler])
     counts = {role: int(count) for role, count in (argument.split("=") for argument in sys.argv[1:])}
     try:
-        run(Settings(), worker_commands(counts))
+        settings = Settings()
+        if not port_is_free(settings.door_port):  # another stack's, or the system's
+            settings = settings.model_copy(update={"door_port": free_port()})
+        run(settings, {**worker_commands(counts), **console_command()})
     except AlreadyRunningError as error:
         log.warning("%s", error)
         return ALREADY_RUNNING

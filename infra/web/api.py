@@ -104,7 +104,7 @@ class Routes:
                 return _said(200, Submitted(job_id=prompt.job_id, content_hash=digest, trace_id="", known=True))
             message = "a job of this id and other content was accepted before"
             return _problem(409, BadInputError(field="job_id", rule="content", message=message))
-        trace = await self._publish(prompt)
+        trace = await publish(self._parts, prompt)
         return _said(202, Submitted(job_id=prompt.job_id, content_hash=digest, trace_id=trace, known=False))
 
     async def cancel(self, job_id: JobId, why: Reason) -> Response:
@@ -169,12 +169,14 @@ class Routes:
             return _unknown(job_id)
         if self._parts.view.job(job_id) is None:
             return _unknown(job_id)
-        return _said(202, Sent(job_id=job_id, trace_id=await self._publish(event)))
+        return _said(202, Sent(job_id=job_id, trace_id=await publish(self._parts, event)))
 
-    async def _publish(self, event: Event) -> str:
-        traceparent = trace_root(secrets.token_hex(16))
-        await run_in_threadpool(self._parts.writer.publish, [event], traceparent, source=_SOURCE)
-        return trace_id(traceparent)
+
+async def publish(parts: Parts, event: Event) -> str:
+    """Put an event on its topic, as the beginning of a trace; the trace's id."""
+    traceparent = trace_root(secrets.token_hex(16))
+    await run_in_threadpool(parts.writer.publish, [event], traceparent, source=_SOURCE)
+    return trace_id(traceparent)
 
 
 def _stream(view: View, job_id: str, job: Job | None, after: int | None) -> StreamingResponse:

@@ -26,11 +26,11 @@ from infra.web.view import View
 from schemas.records import PromptSubmitted
 
 _CATCH_UP_S = 30.0
-_HEADERS = {
-    "X-Content-Type-Options": "nosniff",
-    "Referrer-Policy": "no-referrer",
-    "Content-Security-Policy": "default-src 'none'; frame-ancestors 'none'",
-}
+_STOP_S = 2
+"""Server-sent events never end by themselves."""
+_HEADERS = {"X-Content-Type-Options": "nosniff", "Referrer-Policy": "same-origin"}
+"""With `no-referrer` the forms of our own pages would come with the origin `null`."""
+_POLICY = "default-src 'none'; frame-ancestors 'none'"
 _DOCS_POLICY = (
     "default-src 'self'; img-src 'self' data:; style-src 'self' 'unsafe-inline'; script-src 'self' 'unsafe-inline'; "
     "frame-ancestors 'none'; base-uri 'none'"
@@ -38,20 +38,24 @@ _DOCS_POLICY = (
 """Swagger UI is started by a line of script in its page."""
 log = logging.getLogger(__name__)
 Next = Callable[[Request], Awaitable[Response]]
+Extend = Callable[[FastAPI, Settings, Parts], None]
 
 
-def new_app(settings: Settings, view: View, writer: Writer) -> FastAPI:
-    """The application. `settings` have every address. Raises: AccessError."""
-    access = Access(settings)
+def new_parts(settings: Settings, view: View, writer: Writer) -> Parts:
+    """What the application works with. `settings` have every address. Raises: AccessError."""
     links = Links(secrets.token_bytes(32), FILES)
-    parts = Parts(view=view, writer=writer, objects=Objects(settings.objects), access=access, links=links)
+    return Parts(view=view, writer=writer, objects=Objects(settings.objects), access=Access(settings), links=links)
+
+
+def new_app(parts: Parts) -> FastAPI:
+    """The application."""
     app = FastAPI(
         title="Longtake", version=version("longtake"), docs_url=None, redoc_url=None, openapi_url="/v1/openapi.json"
     )
     app.include_router(new_router(parts))
     app.mount("/docs/assets", StaticFiles(directory=swagger_ui_path))
     app.get("/docs", include_in_schema=False)(_docs)
-    app.get("/readyz", include_in_schema=False)(lambda: Response(view.problem or "ok", 503 if view.problem else 200))
+    app.get("/readyz", include_in_schema=False)(lambda: _ready(parts.view))
     app.exception_handler(RequestValidationError)(_invalid)
     app.middleware("http")(_harden)
     generated = app.openapi
@@ -68,12 +72,22 @@ def new_app(settings: Settings, view: View, writer: Writer) -> FastAPI:
     return app
 
 
-def serve(settings: Settings) -> None:
-    """Serve until SIGTERM or SIGINT. Raises: AccessError; BusError."""
+def serve(settings: Settings, extend: Extend | None = None) -> None:
+    """Serve until SIGTERM or SIGINT, with what `extend` adds. Raises: AccessError; BusError."""
     with Writer(settings) as writer, View(settings) as view:
-        app = new_app(settings, view, writer)
+        parts = new_parts(settings, view, writer)
+        app = new_app(parts)
+        if extend:
+            extend(app, settings, parts)
         app.router.lifespan_context = _lifespan(view)
-        uvicorn.run(app, host=settings.door_host, port=settings.door_port, log_level="warning", server_header=False)
+        uvicorn.run(
+            app,
+            host=settings.door_host,
+            port=settings.door_port,
+            log_level="warning",
+            server_header=False,
+            timeout_graceful_shutdown=_STOP_S,
+        )
 
 
 def _lifespan(view: View) -> Callable[[FastAPI], Any]:
@@ -84,6 +98,10 @@ def _lifespan(view: View) -> Callable[[FastAPI], Any]:
         yield
 
     return lifespan
+
+
+def _ready(view: View) -> Response:
+    return Response(view.problem or "ok", 503 if view.problem else 200)
 
 
 def _docs() -> Response:
@@ -107,6 +125,6 @@ async def _invalid(_: Request, error: Exception) -> Response:
 async def _harden(request: Request, call_next: Next) -> Response:
     response = await call_next(request)
     response.headers.update(_HEADERS)
-    if request.url.path.startswith("/docs"):
-        response.headers["Content-Security-Policy"] = _DOCS_POLICY
+    docs = request.url.path.startswith("/docs")
+    response.headers["Content-Security-Policy"] = _DOCS_POLICY if docs else _POLICY
     return response

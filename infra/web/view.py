@@ -1,4 +1,4 @@
-"""longtake.jobs.v1, progress.v1, prompts.refused.v1, videos.finished.v1 -> what the line says of its jobs, in memory.
+"""longtake.prompts.v1, jobs.v1, progress.v1, prompts.refused.v1, videos.finished.v1 -> what the line says of its jobs, in memory.
 
 A door keeps nothing of its own: any number of them say the same, and each can be started anew.
 """
@@ -18,14 +18,16 @@ from infra.bus.errors import BusError
 from infra.bus.message import Message
 from infra.bus.reader import Reader, event_of
 from infra.settings import Settings
-from schemas.codec import to_json
+from schemas.codec import content_hash, to_json
 from schemas.errors import BadInputError
-from schemas.records import JobChanged, JobProgress, PromptRefused, VideoFinished
+from schemas.records import JobChanged, JobProgress, PromptRefused, PromptSubmitted, VideoFinished
 from schemas.topics import Event
 
-SOURCES = (JobChanged.topic, JobProgress.topic, PromptRefused.topic, VideoFinished.topic)
+SOURCES = (PromptSubmitted.topic, JobChanged.topic, JobProgress.topic, PromptRefused.topic, VideoFinished.topic)
 _KEPT = 10_000
 """Events that a subscriber who lost its connection can be told again."""
+_PROMPTS = 4
+"""Of different content under one id: only one of them became the job."""
 _TURN_S = 0.2
 _SILENCE_S = 15.0
 _PAUSE_S = 10.0
@@ -41,6 +43,15 @@ class Job:
     progress: JobProgress | None = None
     refused: PromptRefused | None = None
     video: VideoFinished | None = None
+    prompts: tuple[PromptSubmitted, ...] = ()
+    """As submitted under this id, the newest last."""
+
+    @property
+    def prompt(self) -> PromptSubmitted | None:
+        """The one that became the job, or the newest if none has."""
+        accepted = self.changed.content_hash if self.changed else None
+        fitting = [p for p in self.prompts if accepted in (None, content_hash(p))]
+        return fitting[-1] if fitting else None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -118,6 +129,8 @@ class View:
                 self._put(event, refused=event)
             case VideoFinished():
                 self._put(event, video=event)
+            case PromptSubmitted():
+                self._remember(event)
             case _:
                 pass
 
@@ -140,6 +153,12 @@ class View:
             wakers = list(self._wakers)
         for loop, waker in wakers:
             loop.call_soon_threadsafe(waker.set)
+
+    def _remember(self, prompt: PromptSubmitted) -> None:
+        with self._lock:
+            job = self._jobs.get(prompt.job_id, Job())
+            others = [p for p in job.prompts if p != prompt]
+            self._jobs[prompt.job_id] = replace(job, prompts=(*others, prompt)[-_PROMPTS:])
 
     def _run(self) -> None:
         pause_s = _TURN_S

@@ -20,7 +20,7 @@ from infra.local.ports import free_port
 from infra.objects import Objects
 from infra.settings import Settings
 from infra.web.access import Access, AccessError
-from infra.web.app import new_app
+from infra.web.app import new_app, new_parts
 from infra.web.view import View
 from schemas.codec import content_hash
 from schemas.headers import trace_id, trace_root, traceparent_of
@@ -56,9 +56,13 @@ def line(bus_settings: Settings) -> Iterator[Line]:
 
 @contextmanager
 def opened(settings: Settings) -> Iterator[Line]:
-    with Writer(settings) as writer, View(settings) as view, TestClient(new_app(settings, view, writer)) as client:
+    with Writer(settings) as writer, View(settings) as view, _client(settings, view, writer) as client:
         assert view.caught_up(30)
         yield Line(settings=settings, client=client, view=view, writer=writer)
+
+
+def _client(settings: Settings, view: View, writer: Writer) -> TestClient:
+    return TestClient(new_app(new_parts(settings, view, writer)), base_url="http://127.0.0.1")
 
 
 def changed(job_id: str, **values: Any) -> JobChanged:
@@ -178,6 +182,14 @@ def test_viewers_look_and_operators_act(bus_settings: Settings) -> None:
             headers = {"Authorization": f"Bearer {password}"} if password else {}
             assert line.client.get("/v1/jobs", headers=headers).status_code == see
             assert line.client.post("/v1/jobs", json=PROMPT, headers=headers).status_code == do
+
+
+def test_another_sites_page_neither_acts_nor_looks(line: Line) -> None:
+    evil = {"Origin": "https://evil.example", "Content-Type": "text/plain"}
+    assert line.client.post("/v1/jobs", content=json.dumps(PROMPT), headers=evil).status_code == 403
+    own = {"Origin": "http://127.0.0.1"}
+    assert line.client.post("/v1/jobs", content=json.dumps(PROMPT), headers=own).status_code == 202
+    assert line.client.get("/v1/jobs", headers={"Host": "evil.example"}).status_code == 403
 
 
 def test_a_door_that_others_can_reach_needs_a_password() -> None:

@@ -1,0 +1,96 @@
+// The chart over the player: a click seeks, the line follows the picture; `,` and `.` step by a frame.
+"use strict";
+(() => {
+  const section = document.getElementById("player");
+  const video = section.querySelector("video");
+  const field = document.getElementById("frame");
+  const fps = Number(section.dataset.fps);
+  const frames = Number(section.dataset.frames);
+  const starts = section.dataset.starts.split(",").filter(Boolean).map(Number);
+  const plots = [];
+  let shown = 0;
+
+  const frameAt = (time) => Math.min(frames - 1, Math.max(0, Math.floor(time * fps + 0.001)));
+
+  function show(frame) {
+    shown = Math.min(frames - 1, Math.max(0, frame));
+    video.pause();
+    video.currentTime = (shown + 0.5) / fps;
+    follow();
+  }
+
+  function follow() {
+    if (document.activeElement !== field) field.value = shown;
+    for (const plot of plots) plot.setCursor({ left: plot.valToPos(shown, "x"), top: 0 }, false);
+  }
+
+  function played(_, meta) {
+    shown = frameAt(meta.mediaTime);
+    follow();
+    video.requestVideoFrameCallback(played);
+  }
+  video.requestVideoFrameCallback?.(played);
+  video.addEventListener("seeked", () => { shown = frameAt(video.currentTime); follow(); });
+
+  document.getElementById("back").onclick = () => show(shown - 1);
+  document.getElementById("ahead").onclick = () => show(shown + 1);
+  field.onchange = () => show(Number(field.value));
+  document.addEventListener("keydown", (event) => {
+    if (event.target.matches("input, textarea, select") || event.ctrlKey || event.metaKey || event.altKey) return;
+    if (event.key === ",") show(shown - 1);
+    if (event.key === ".") show(shown + 1);
+  });
+
+  const colour = (name) => getComputedStyle(document.documentElement).getPropertyValue(`--${name}`).trim();
+
+  function seams(plot) {
+    const { ctx, bbox } = plot;
+    ctx.save();
+    ctx.strokeStyle = colour("seam");
+    for (const start of starts) {
+      const x = Math.round(plot.valToPos(start, "x", true)) + 0.5;
+      ctx.beginPath();
+      ctx.moveTo(x, bbox.top);
+      ctx.lineTo(x, bbox.top + bbox.height);
+      ctx.stroke();
+    }
+    ctx.restore();
+  }
+
+  function plot(place, series, axes, scales, data) {
+    const look = { stroke: () => colour("dim"), grid: { stroke: () => colour("line"), width: 1 }, ticks: { show: false } };
+    const legend = 30;
+    const size = () => ({ width: place.clientWidth, height: place.clientHeight - legend });
+    const made = new uPlot({
+      ...size(),
+      scales: { x: { time: false }, ...scales },
+      series: [{ label: "Frame" }, ...series.map((s) => ({ width: 1.5, points: { show: false }, ...s }))],
+      axes: [{ ...look, size: 28 }, ...axes.map((a) => ({ ...look, size: 46, ...a }))],
+      cursor: { drag: { x: false, y: false }, y: false },
+      hooks: { drawClear: [seams] },
+    }, data, place);
+    made.over.addEventListener("click", (event) => {
+      const x = event.clientX - made.over.getBoundingClientRect().left;
+      show(Math.round(made.posToVal(x, "x")));
+    });
+    made.over.addEventListener("mouseleave", follow);
+    new ResizeObserver(() => made.setSize(size())).observe(place);
+    matchMedia("(prefers-color-scheme: dark)").addEventListener("change", () => made.redraw());
+    plots.push(made);
+  }
+
+  async function chart() {
+    const answer = await fetch(section.dataset.chart);
+    if (!answer.ok) throw new Error((await answer.json()).detail);
+    const { frame, vmaf, psnr_y, kbit } = await answer.json();
+    plot(document.getElementById("quality"),
+      [{ label: "VMAF", scale: "vmaf", stroke: () => colour("vmaf") }, { label: "PSNR-Y, dB", scale: "psnr", stroke: () => colour("psnr") }],
+      [{ scale: "vmaf" }, { scale: "psnr", side: 1, grid: { show: false } }], {}, [frame, vmaf, psnr_y]);
+    plot(document.getElementById("bits"),
+      [{ label: "kbit", scale: "y", stroke: () => colour("bits"), paths: uPlot.paths.bars({ size: [0.8] }) }],
+      [{ scale: "y" }, { scale: "y", side: 1, show: true, values: () => [] , grid: { show: false } }],
+      { y: { range: (_, __, max) => [0, max || 1] } }, [frame, kbit]);
+    follow();
+  }
+  chart().catch((error) => { document.getElementById("chart-problem").textContent = `No chart: ${error.message}`; });
+})();
