@@ -15,6 +15,7 @@ _SECRET = re.compile(r".*(_SECRET|_TOKEN|_KEY|_SAS|PASSWORD)", re.IGNORECASE)
 _PATHS = frozenset({"LONGTAKE_KAFKA_KEY"})
 """They name a file with a secret."""
 _PASSWORD_FILE = re.compile(r"LONGTAKE_.*_PASSWORD_FILE")
+_WEBHOOKS = re.compile(r'"(?:url|secret)"\s*:\s*"([^"]*)"')
 _SHORTEST = 6
 """Shorter values are words: hiding them would garble everything."""
 _USERINFO = re.compile(r"(?<=://)([^/\s:@]*):[^/\s@]+@")
@@ -44,6 +45,9 @@ def _known() -> Iterator[str]:
                 value = Path(value).read_text(encoding="utf-8").strip()  # noqa: PLW2901
             except (OSError, UnicodeDecodeError):
                 continue
+        elif name == "LONGTAKE_WEBHOOKS":
+            yield from (secret for secret in _WEBHOOKS.findall(value) if len(secret) >= _SHORTEST)
+            continue
         elif not _SECRET.fullmatch(name) or name in _PATHS:
             continue
         if len(value) >= _SHORTEST:

@@ -20,7 +20,7 @@ def _cache_home() -> Path:
 class Settings(BaseSettings):
     """Where the line's services are and how its processes behave. An empty address means: the local stack of `state`.
 
-    Each password can also come from a file: `LONGTAKE_KAFKA_PASSWORD_FILE` instead of `LONGTAKE_KAFKA_PASSWORD`.
+    Each password can also come from a file, `LONGTAKE_KAFKA_PASSWORD_FILE` instead of `LONGTAKE_KAFKA_PASSWORD`; so can webhooks.
     """
 
     model_config = SettingsConfigDict(env_prefix="LONGTAKE_", frozen=True, extra="forbid", hide_input_in_errors=True)
@@ -42,6 +42,8 @@ class Settings(BaseSettings):
     """Of `longtake_reader`, who asks the queries of `longtake sql`; empty: the user of the address asks them, reading only."""
     registry_password: SecretStr = SecretStr("")
     """Of the schema registry that `longtake registry import` fills."""
+    webhooks: SecretStr = SecretStr("")
+    """Who is told of failed jobs and the like: a JSON list, docs/operations.md. Addresses of chats are secrets."""
     objects: str = ""
     """URL of the object store: `file:///path`, `s3://bucket/prefix`, `gs://`, `az://`."""
     state: Path = Field(default_factory=_state_home)
@@ -110,7 +112,7 @@ class Settings(BaseSettings):
     @model_validator(mode="before")
     @classmethod
     def _read_password_files(cls, values: dict[str, Any]) -> dict[str, Any]:
-        for name in (name for name in cls.model_fields if name.endswith("_password")):
+        for name in (name for name in cls.model_fields if name.endswith("_password") or name == "webhooks"):
             file = os.environ.get(f"LONGTAKE_{name.upper()}_FILE")
             if file and not values.get(name):
                 try:

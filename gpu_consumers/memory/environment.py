@@ -8,7 +8,7 @@ from gpu_consumers.memory.topology import Device
 _POOL = "expandable_segments:True"
 """Segments grow in place, so that tensors of changing sizes leave no holes (PyTorch, "CUDA semantics: memory management")."""
 
-_NOT_FOR_ENGINES = re.compile(r"LONGTAKE_(KAFKA(_.*)?|CLICKHOUSE(_.*)?|.*_PASSWORD(_FILE)?)")
+_NOT_FOR_ENGINES = re.compile(r"LONGTAKE_(KAFKA(_.*)?|CLICKHOUSE(_.*)?|WEBHOOKS(_.*)?|.*_PASSWORD(_FILE)?)")
 
 
 def engine_environment(environ: Mapping[str, str], device: Device | None) -> dict[str, str]:

@@ -2,7 +2,7 @@
 
 import logging
 import time
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 
 from confluent_kafka import OFFSET_BEGINNING, Consumer, KafkaError, KafkaException, TopicPartition
 
@@ -109,6 +109,18 @@ class Membership:
                 if cause.code() == cause._TIMED_OUT and time.monotonic() < deadline:  # pyright: ignore[reportPrivateUsage]
                     continue
                 raise BusError(f"the group's committed offsets cannot be read: {cause.str()}") from error
+
+    def commit(self, offsets: Mapping[Partition, int]) -> bool:
+        """For members that write nothing: the next offset to read of each partition. False: not now, they may come again."""
+        try:
+            self._consumer.commit(
+                offsets=[TopicPartition(*place, offset) for place, offset in offsets.items()], asynchronous=False
+            )
+        except KafkaException as error:
+            cause: KafkaError = error.args[0]
+            log.warning("offsets are not committed: %s", cause.str())
+            return False
+        return True
 
     def rewind(self, places: set[Partition]) -> None:
         """After an abort: read `places` again from what was committed. Raises: BusError."""

@@ -34,6 +34,7 @@ class Role(StrEnum):
     INSIGHTS = "insights"
     SWEEP = "sweep"
     EXPORTER = "exporter"
+    ALERTS = "alerts"
 
 
 MODULES = {
@@ -46,6 +47,7 @@ MODULES = {
     Role.INSIGHTS: "streams.insights.worker",
     Role.SWEEP: "infra.storage.worker",
     Role.EXPORTER: "infra.metrics.exporter",
+    Role.ALERTS: "infra.alerts.worker",
 }
 """Imported when the role is started: a director loads no engine, the command line loads neither."""
 
@@ -59,6 +61,7 @@ NEEDS = {
     Role.INSIGHTS: ("kafka",),
     Role.SWEEP: ("kafka", "objects"),
     Role.EXPORTER: ("kafka", "objects", "clickhouse"),
+    Role.ALERTS: ("kafka",),
 }
 """The addresses each role works with."""
 

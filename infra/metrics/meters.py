@@ -21,4 +21,7 @@ HANDLER_S = Histogram(
 )
 COMMIT_S = Histogram("longtake_transaction_seconds", "From begin to commit.", buckets=_COMMIT_S)
 ABORTED = Counter("longtake_transactions_aborted_total", "Transactions that were aborted and done again.")
+ALERTS = Counter(
+    "longtake_alerts_total", "Tries to call a webhook: delivered, again, refused; old: not tried.", ("hook", "outcome")
+)
 DEAD_LETTERS = Counter("longtake_dead_letters_total", "Records that were put aside.", ("topic", "rule"))

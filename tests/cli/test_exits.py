@@ -5,9 +5,10 @@ import sys
 from pathlib import Path
 
 import pytest
+from pydantic import SecretStr
 
 from infra.cli.worker import MODULES, NEEDS, Role, entry
-from infra.local.supervisor import ROLES, WORKERS, worker_commands
+from infra.local.supervisor import ROLES, WORKERS, usual_workers, worker_commands
 from infra.settings import Settings
 from tests.cli.conftest import Longtake
 
@@ -63,7 +64,9 @@ def test_every_command_has_help(command: list[str], longtake: Longtake, tmp_path
 
 def test_the_stack_starts_exactly_the_roles_there_are() -> None:
     assert sorted(ROLES) == sorted(role.value for role in Role)
-    assert set(worker_commands(WORKERS)) == {f"{role.value}-0" for role in Role}
+    assert set(worker_commands(WORKERS)) == {f"{role.value}-0" for role in Role} - {"alerts-0"}
+    webhooks = SecretStr('[{"name": "ops", "url": "https://example.com", "secret": "0123456789abcdef"}]')
+    assert set(worker_commands(usual_workers(Settings(webhooks=webhooks)))) == {f"{role.value}-0" for role in Role}
     assert set(MODULES) == set(NEEDS) == set(Role)
 
 
