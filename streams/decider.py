@@ -1,6 +1,6 @@
 """The director's topics -> its decisions: each event goes to the one function that knows what it means. Neither Kafka nor a clock."""
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field, replace
 
 from infra.bus.decision import Decision
@@ -19,6 +19,7 @@ from streams.intake import Instruct, new_job, planned
 from streams.jobs import Rules, Step, changed, clipped
 from streams.planner import segment_failed, segment_generated
 from streams.queueing import JobQueue, Limits
+from streams.releases.arms import arm_name, changed_encode, changed_prompt, concerning, is_candidate
 from streams.requests import outstanding
 from streams.starting import started
 from streams.unanswered import put_aside
@@ -45,6 +46,8 @@ class JobDecider:
     rules: Rules
     instruct: Instruct
     limits: Limits = field(default_factory=Limits)
+    releases: Callable[[], Sequence[r.ReleaseChanged]] = tuple
+    """As they are now: the one input that is no argument. A job is drawn once, and its row keeps what came of it."""
 
     def decide(self, message: Message, state: r.JobState | None, now_us: int) -> Decision:
         """The job after `message`. What the job has moved past, or knows already, changes nothing."""
@@ -114,11 +117,26 @@ class JobDecider:
         traceparent = traceparent_of(message.headers, otherwise=prompt.job_id)
         submitted_us = prompt.submitted_us or message.timestamp_us
         prompt = replace(prompt, submitted_us=submitted_us, tenant=tenant_of(prompt, message.headers))
-        plan = planned(prompt, self.instruct)
+        plan, arm = self._planned(prompt)
         job = new_job(prompt, plan, content_hash=digest, traceparent=traceparent, now_us=now_us)
+        job = replace(job, arm=arm)
         if early and now_us - early.changed_us < EARLY_US:
             job = replace(job, stage=early.stage, reason=early.reason)
         return _decision((job, ()), now_us)
+
+    def _planned(self, prompt: r.PromptSubmitted) -> tuple[r.Plan, str]:
+        """The plan, and the arm of a release that the job is in. Raises: BadInputError."""
+        plan = planned(prompt, self.instruct)
+        release = concerning(prompt, self.releases())
+        if release is None:
+            return plan, ""
+        try:
+            changed = planned(changed_prompt(prompt, release), self.instruct)
+        except BadInputError:
+            return plan, ""  # the candidate cannot make such a job: it is on neither side
+        if not is_candidate(prompt.job_id, release):
+            return plan, arm_name(release, candidate=False)
+        return replace(changed, encode=changed_encode(changed.encode, release)), arm_name(release, candidate=True)
 
     def _step(self, job: r.JobState, event: Event, now_us: int) -> Step | None:
         match event:

@@ -19,6 +19,9 @@ from streams.jobs import Rules
 from streams.prompts.instruct import PARSE_DEADLINE_S, parse_with_deadline
 from streams.prompts.vocabulary import vocabulary
 from streams.queueing import Limits
+from streams.releases.known import following
+
+_TURN_S = 0.2
 
 
 def run(settings: Settings, slot: int) -> None:
@@ -34,8 +37,12 @@ def run(settings: Settings, slot: int) -> None:
         weights=settings.tenant_weights,
     )
     member = Member(role="director", topics=INPUTS, slot=slot)
-    decider = JobDecider(rules=rules, instruct=instruct_shots, limits=limits)
-    run_table(settings, member, decider, stop, DiskWatch(settings).has_room)
+    with following(settings) as releases:
+        while not releases.read.wait(_TURN_S):  # a job must not be planned past a release that was there before it
+            if stop.is_set():
+                return
+        decider = JobDecider(rules=rules, instruct=instruct_shots, limits=limits, releases=releases.all)
+        run_table(settings, member, decider, stop, DiskWatch(settings).has_room)
 
 
 def instruct_shots(

@@ -140,4 +140,5 @@ def changed(job: JobState) -> JobChanged:
         video=job.assembly.video,
         submitted_us=job.submitted_us,
         changed_us=job.changed_us,
+        arm=job.arm,
     )
