@@ -2,7 +2,8 @@
 
 Schema ids come from `ids.lock`, so no registry is needed; the same ids can be imported into one. A record is written with
 the oldest version of its schema that says all it says, so that workers of the last release read it while a new one is rolled
-out, and read with whichever it was written with, resolved to the newest.
+out, and so that new fields rename no older content: hashes are of these bytes. It is read with whichever it was written with,
+resolved to the newest.
 """
 
 import io
@@ -30,7 +31,7 @@ _PATH = re.compile(r"(?P<rule>.*?)(?: - at `\$\.?(?P<path>.*)`)?$", re.DOTALL)
 
 def encode(event: Event) -> bytes:
     """The event in Confluent framing. Raises: ValueError or TypeError if a field has the wrong type (a bug of the caller)."""
-    version = _oldest(event)
+    version = oldest_version(type(event), event)
     out = io.BytesIO()
     out.write(_HEADER.pack(0, version.id))
     newest = version == _newest(version.record)
@@ -38,9 +39,15 @@ def encode(event: Event) -> bytes:
     return out.getvalue()
 
 
-def framing(record: type[Event]) -> bytes:
-    """What comes before the body of the newest version of `record`."""
-    return _HEADER.pack(0, _newest(record.__name__).id)
+def framing(version: Version) -> bytes:
+    """What comes before a body of that version."""
+    return _HEADER.pack(0, version.id)
+
+
+def oldest_version(record: type[Event], part: object) -> Version:
+    """The oldest version of `record` that says all that this part of one says: the whole, or anything in it."""
+    known = _known(record.__name__)
+    return next((v for v in known[:-1] if _says_nothing(part, _added_since(v))), known[-1])
 
 
 def is_framed_as(record: type[Event], data: bytes) -> bool:
@@ -130,12 +137,6 @@ def sealed(request: T) -> T:
     return replace(request, **fixed)
 
 
-def _oldest(event: Event) -> Version:
-    """The oldest version that says all the event says: also what a hash is of, so that new fields rename no older content."""
-    known = _known(type(event).__name__)
-    return next((v for v in known[:-1] if _says_nothing(event, _added_since(v))), known[-1])
-
-
 @cache
 def _added_since(version: Version) -> dict[str, dict[str, object]]:
     """Name and default of every field, by record, that today's records have and this version has not."""
@@ -166,14 +167,19 @@ def _says_nothing(value: object, added: dict[str, dict[str, object]]) -> bool:
     """Whether all added fields, at any depth, have their defaults."""
     if isinstance(value, tuple):
         return all(_says_nothing(item, added) for item in cast("tuple[object, ...]", value))
-    if not is_dataclass(value):
-        return True
-    new = added.get(type(value).__name__, {})
-    return all(
-        _as_read(msgspec.to_builtins(mine)) == new[field.name] if field.name in new else _says_nothing(mine, added)
-        for field in fields(value)
-        for mine in (getattr(value, field.name),)
-    )
+    names = _field_names(type(value))
+    new = added.get(type(value).__name__, {}) if names else {}
+    for name in names:
+        mine = getattr(value, name)
+        if _as_read(msgspec.to_builtins(mine)) != new[name] if name in new else not _says_nothing(mine, added):
+            return False
+    return True
+
+
+@cache
+def _field_names(kind: type[object]) -> tuple[str, ...]:
+    """None of what is no record."""
+    return tuple(field.name for field in fields(kind)) if is_dataclass(kind) else ()
 
 
 def _as_read(value: object) -> object:

@@ -30,6 +30,18 @@ def test_every_row_of_a_job_comes_out_as_the_codec_writes_it() -> None:
             assert decode(encoder.encode(row)) == row
 
 
+def test_a_row_that_uses_no_new_field_is_read_by_the_last_release_and_one_that_does_changes_over_as_a_whole() -> None:
+    line, encoder = Line(), RowEncoder()
+    line.run(prompt(width=1280, height=720, renditions=("web-720p",)))
+    plain = next(row for row in lives()[0] if row.pieces and row.pieces[0].video)
+    assert encode(plain)[:5] == encode(replace(plain, pieces=(), segments=()))[:5]
+    for row in line.rows:
+        without = replace(row, plan=replace(row.plan, renditions=()) if row.plan else None)
+        for each in (without, row, without):
+            assert encoder.encode(each) == encode(each)
+    assert encode(line.rows[0])[:5] != encode(plain)[:5]
+
+
 def test_jobs_that_take_turns_do_not_mix() -> None:
     encoder = RowEncoder()
     for together in zip(*lives(), strict=False):

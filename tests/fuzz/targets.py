@@ -13,6 +13,7 @@ from qc_consumers.metrics.quality import Pair, scoring_command
 from schemas.codec import content_hash, decode, decode_prompt, encode, framing, to_json
 from schemas.engines import ENGINES
 from schemas.errors import BadInputError
+from schemas.ids import Version, versions
 from schemas.records import Blob, Encode, Instruction, Lint, PromptSubmitted, Shot
 from schemas.topics import EVENTS, Event
 from streams.intake import planned
@@ -27,9 +28,13 @@ STORE = Path(tempfile.gettempdir()) / "longtake-fuzz" / "objects"
 _X264 = re.compile(r"keyint=\d+:min-keyint=\d+:scenecut=0:open-gop=0:bframes=2:stitchable=1")
 
 
+def _newest(record: type[Event]) -> Version:
+    return next(version for version in reversed(versions()) if version.record == record.__name__)
+
+
 def read_record(data: bytes) -> None:
     """A record of any topic: refused, or an event that is the same after another trip."""
-    body = framing(EVENTS[data[0] % len(EVENTS)]) + data[1:] if data else b""
+    body = framing(_newest(EVENTS[data[0] % len(EVENTS)])) + data[1:] if data else b""
     for read, value in ((decode, data), (decode_prompt, data), (decode, body)):
         try:
             event = read(value)
