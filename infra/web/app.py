@@ -21,7 +21,9 @@ from infra.settings import Settings
 from infra.web.access import Access
 from infra.web.api import FILES, Parts, new_router
 from infra.web.links import Links
+from infra.web.live import new_live_router
 from infra.web.models import Problem
+from infra.web.qoe import new_reports
 from infra.web.view import View
 from schemas.records import PromptSubmitted
 
@@ -53,6 +55,8 @@ def new_app(parts: Parts) -> FastAPI:
         title="Longtake", version=version("longtake"), docs_url=None, redoc_url=None, openapi_url="/v1/openapi.json"
     )
     app.include_router(new_router(parts))
+    app.include_router(new_reports(parts))
+    app.include_router(new_live_router(parts))
     app.mount("/docs/assets", StaticFiles(directory=swagger_ui_path))
     app.get("/docs", include_in_schema=False)(_docs)
     app.get("/readyz", include_in_schema=False)(lambda: _ready(parts.view))
@@ -126,5 +130,5 @@ async def _harden(request: Request, call_next: Next) -> Response:
     response = await call_next(request)
     response.headers.update(_HEADERS)
     docs = request.url.path.startswith("/docs")
-    response.headers["Content-Security-Policy"] = _DOCS_POLICY if docs else _POLICY
+    response.headers.setdefault("Content-Security-Policy", _DOCS_POLICY if docs else _POLICY)
     return response

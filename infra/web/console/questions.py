@@ -12,7 +12,7 @@ from infra.web.console.facts import READ_ONLY, Warehouse
 from infra.web.console.pages import Pages, form
 
 _FILE = Path(__file__).with_name("questions.md")
-_QUESTION = re.compile(r"^## (.+\?)\n(.*?)^```sql\n(.*?)^```", re.MULTILINE | re.DOTALL)
+_QUESTION = re.compile(r"^## ([^\n]+\?)\n(.*?)^```sql\n(.*?)^```", re.MULTILINE | re.DOTALL)
 _SERVER_WORDS = re.compile(r".*DB::Exception: | \(version .*")
 _SHOWN = 500
 _LIMITS = {**READ_ONLY, "max_execution_time": 15, "max_result_rows": 100_000, "result_overflow_mode": "break"}

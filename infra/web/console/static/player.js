@@ -59,8 +59,7 @@
 
   function plot(place, series, axes, scales, data) {
     const look = { stroke: () => colour("dim"), grid: { stroke: () => colour("line"), width: 1 }, ticks: { show: false } };
-    const legend = 30;
-    const size = () => ({ width: place.clientWidth, height: place.clientHeight - legend });
+    const size = () => ({ width: place.clientWidth, height: place.matches(".low") ? 110 : 190 });
     const made = new uPlot({
       ...size(),
       scales: { x: { time: false }, ...scales },
