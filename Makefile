@@ -6,7 +6,7 @@ STAMP_FULL := .venv/.full
 # Where there is no CUDA compiler, flash-attn installs without its kernels and the engines use SDPA.
 FLASH := FLASH_ATTENTION_FORCE_BUILD=TRUE $(shell command -v nvcc >/dev/null || echo FLASH_ATTENTION_SKIP_CUDA_BUILD=TRUE)
 
-.PHONY: venv demo test check bench detectors chaos format lock fuzz chromium compiler deploy-tools clean
+.PHONY: venv demo test check bench detectors matrix chaos format lock fuzz chromium compiler deploy-tools clean
 
 venv: $(STAMP_FULL)
 
@@ -32,6 +32,10 @@ bench: $(STAMP_FULL)
 # Planted faults and as many clean clips through the gates of QC: out/detectors.json.
 detectors: $(STAMP_FULL)
 	$(BIN)/python -m benchmarks.detectors
+
+# Every resolution x codec x rate control, encoded, joined, probed and gated: docs/matrix.md.
+matrix: $(STAMP_FULL)
+	$(BIN)/python -m benchmarks.matrix
 
 # Everything that can go wrong, by the schedule of a seed: 100,000 records of the bus, 100 jobs of the whole line; out/chaos.json.
 SEED ?= 1
