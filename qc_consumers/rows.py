@@ -13,6 +13,7 @@ from qc_consumers.incoming import Origin
 from schemas.records import (
     JobChanged,
     PieceStitched,
+    PlayReported,
     Seam,
     SeamRejected,
     SegmentFailed,
@@ -35,7 +36,7 @@ def job_rows(event: JobChanged, origin: Origin) -> Rows:
     """The state of a job."""
     names = ("job_id", "tenant", "content_hash", "stage", "reason", "title", "engine", "frames", "segments")
     row: Row = {
-        **_fields(event, *names, *_COUNTS, "submitted_us", "changed_us"),
+        **_fields(event, *names, *_COUNTS, "submitted_us", "changed_us", "arm"),
         **_format(event.format),
         "trace_id": origin.trace_id,
         "lint_codes": [lint.code for lint in event.lint],
@@ -173,6 +174,13 @@ def finish_rows(event: VideoFinished, origin: Origin) -> Rows:
         "seam_score_min": min((seam.score for seam in event.seams), default=1.0),
     }
     return _one("finish_log", row, origin, "job_id")
+
+
+def play_rows(event: PlayReported, origin: Origin) -> Rows:
+    """How a video played, so far."""
+    counts = ("first_frame_ms", "played_ms", "stalls", "stalled_ms", "decode_errors", "dropped_frames")
+    row = _fields(event, "job_id", "play", *counts, "player", "reported_us")
+    return _one("qoe_log", row, origin, "job_id", "play", "reported_us")
 
 
 def _one(table: str, row: Row, origin: Origin, *key: str) -> Rows:

@@ -1,4 +1,4 @@
-"""longtake.videos.v1 -> longtake.videos.checked.v1; longtake.videos.finished.v1 and longtake.jobs.v1 only become rows.
+"""longtake.videos.v1 -> longtake.videos.checked.v1; longtake.videos.finished.v1, jobs.v1 and qoe.v1 only become rows.
 
 Every frame was decoded and scored in its piece, with its neighbours across the border in view, and pieces are joined by
 copying. What is left to check is what joining can break: the container, the clock, the borders, and that the packets are
@@ -30,13 +30,13 @@ from qc_consumers.metrics.packets import PacketScan, UnreadableError, scan_packe
 from qc_consumers.profile import profile_for
 from qc_consumers.proof import proofs_of_video
 from qc_consumers.renditions import with_video_renditions
-from qc_consumers.rows import finish_rows, job_rows, video_rows
+from qc_consumers.rows import finish_rows, job_rows, play_rows, video_rows
 from qc_consumers.sound import sound_evidence
 from qc_consumers.takes import Seen as SeenPiece
 from qc_consumers.takes import take_evidence
 from qc_consumers.video_gates import container_evidence, timeline_evidence
 from schemas.codec import encode
-from schemas.records import AssemblyFailed, JobChanged, VideoAssembled, VideoChecked, VideoFinished
+from schemas.records import AssemblyFailed, JobChanged, PlayReported, VideoAssembled, VideoChecked, VideoFinished
 from schemas.topics import Event
 
 log = logging.getLogger(__name__)
@@ -45,7 +45,9 @@ log = logging.getLogger(__name__)
 def run(settings: Settings, slot: int) -> None:
     """Serve the topics until SIGTERM or SIGINT. Raises: BusError: start the process again."""
     member = Member(
-        role="check-videos", topics=(VideoAssembled.topic, VideoFinished.topic, JobChanged.topic), slot=slot
+        role="check-videos",
+        topics=(VideoAssembled.topic, VideoFinished.topic, JobChanged.topic, PlayReported.topic),
+        slot=slot,
     )
     with closing(Database(settings)) as database:
         work = ThreadWork(CheckVideos(bench_of(settings, database, member.name)), settings.slots)
@@ -53,7 +55,7 @@ def run(settings: Settings, slot: int) -> None:
 
 
 class CheckVideos:
-    """Handler of `longtake.videos.v1`, `longtake.videos.finished.v1`, `longtake.jobs.v1`. Waits while ClickHouse is away."""
+    """Handler of `longtake.videos.v1`, `longtake.videos.finished.v1`, `longtake.jobs.v1`, `longtake.qoe.v1`. Waits while ClickHouse is away."""
 
     def __init__(self, bench: Bench) -> None:
         self._bench = bench
@@ -68,6 +70,8 @@ class CheckVideos:
                 self._bench.insert(finish_rows(event, origin))
             case JobChanged():
                 self._bench.insert(job_rows(event, origin))
+            case PlayReported():
+                self._bench.insert(play_rows(event, origin))
             case AssemblyFailed():
                 pass
             case _:

@@ -22,6 +22,7 @@ from infra.cli import (
     link,
     plan,
     registry,
+    release,
     report,
     sql,
     stack,
@@ -89,6 +90,7 @@ def new_app() -> typer.Typer:
     app.add_typer(letters.app, name="dead-letters", rich_help_panel=_LOOK)
     app.add_typer(insights.app, name="insights", rich_help_panel=_LOOK)
     app.add_typer(registry.app, name="registry", rich_help_panel=_LOOK)
+    app.add_typer(release.app, name="release", rich_help_panel=_LINE)
     return app
 
 

@@ -4,6 +4,7 @@ import re
 from collections.abc import Iterator
 from dataclasses import replace
 from html import unescape
+from typing import Any
 
 import pytest
 from pydantic import SecretStr
@@ -14,7 +15,14 @@ from schemas.records import PlayReported, VideoFinished
 from tests.schemas.samples import sample
 from tests.web.test_door import Line, opened, topic
 
-REPORT = {"play": "p-1", "first_frame_ms": 180, "played_ms": 4000, "stalls": 1, "stalled_ms": 90, "player": "test"}
+REPORT: dict[str, Any] = {
+    "play": "p-1",
+    "first_frame_ms": 180,
+    "played_ms": 4000,
+    "stalls": 1,
+    "stalled_ms": 90,
+    "player": "test",
+}
 
 
 @pytest.fixture
@@ -54,7 +62,7 @@ def test_a_report_needs_the_link_of_the_page_and_nothing_else(line: Line) -> Non
         **REPORT,
         decode_errors=0,
         dropped_frames=0,
-        reported_us=0,  # type: ignore[arg-type]
+        reported_us=0,
     )
 
     for wrong in ({"stalls": -1}, {"stalls": 10**9}, {"play": ""}, {"play": "a/b"}, {"more": 1}, {"played_ms": "1"}):
