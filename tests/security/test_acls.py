@@ -186,7 +186,7 @@ def _check_rights_used(bus: SecuredBus) -> None:
         allowed = {name for name in said["write"] if not name.endswith("*")}
         assert allowed - spare <= written[role] <= allowed, role
         if role not in ("insights", "exporter", "sweep", "alerts"):
-            followed = {JobState.topic} if role == "director" else set[str]()
+            followed = {JobState.topic, "longtake.releases.v1"} if role == "director" else set[str]()
             followed |= {"longtake.jobs.v1"} if role in ("generate", "stitch", "assemble") else set()
             followed |= {"longtake.baselines.v1"} if role == "check-pieces" else set()
             assert committed(operator, f"longtake.{role}") == set(said["read"]) - followed, role
