@@ -9,6 +9,7 @@ from playwright.sync_api import Browser, Page, expect
 
 from infra.bus.outputs import Output
 from infra.bus.writer import Writer
+from infra.local.ports import free_port
 from infra.local.services import filled
 from infra.local.stack import attached
 from infra.settings import Settings
@@ -26,7 +27,7 @@ expect.set_options(timeout=PATIENCE_MS)
 @pytest.fixture(scope="module")
 def stack(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[Settings, str]]:
     """A stack of its own and the address of its console."""
-    settings = Settings(state=tmp_path_factory.mktemp("console") / "state")
+    settings = Settings(state=tmp_path_factory.mktemp("console") / "state", door_port=free_port())
     with attached(settings) as services:
         eventually(lambda: _ready(services.console), "the console")
         yield filled(settings, services), f"{services.console}/console"
