@@ -9,6 +9,7 @@ import os
 import re
 from collections.abc import Iterator
 from pathlib import Path
+from urllib.parse import unquote
 
 HIDDEN = "***"
 _SECRET = re.compile(r".*(_SECRET|_TOKEN|_KEY|_SAS|PASSWORD)", re.IGNORECASE)
@@ -16,6 +17,8 @@ _PATHS = frozenset({"LONGTAKE_KAFKA_KEY"})
 """They name a file with a secret."""
 _PASSWORD_FILE = re.compile(r"LONGTAKE_.*_PASSWORD_FILE")
 _WEBHOOKS = re.compile(r'"(?:url|secret)"\s*:\s*"([^"]*)"')
+_HEADERS = frozenset({"OTEL_EXPORTER_OTLP_HEADERS", "OTEL_EXPORTER_OTLP_TRACES_HEADERS"})
+"""`Authorization=Bearer%20...,other=...`: what comes last in each is the secret."""
 _SHORTEST = 6
 """Shorter values are words: hiding them would garble everything."""
 _USERINFO = re.compile(r"(?<=://)([^/\s:@]*):[^/\s@]+@")
@@ -47,6 +50,10 @@ def _known() -> Iterator[str]:
                 continue
         elif name == "LONGTAKE_WEBHOOKS":
             yield from (secret for secret in _WEBHOOKS.findall(value) if len(secret) >= _SHORTEST)
+            continue
+        elif name in _HEADERS:
+            values = (unquote(pair.partition("=")[2]).split() for pair in value.split(","))
+            yield from (words[-1] for words in values if words and len(words[-1]) >= _SHORTEST)
             continue
         elif not _SECRET.fullmatch(name) or name in _PATHS:
             continue

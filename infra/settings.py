@@ -2,7 +2,7 @@
 
 import os
 from pathlib import Path
-from typing import Any, Literal, Self
+from typing import Annotated, Any, Literal, Self
 from urllib.parse import urlsplit
 
 from pydantic import Field, PositiveFloat, SecretStr, model_validator
@@ -61,6 +61,14 @@ class Settings(BaseSettings):
     metrics_port: int = 0
     """Of this process's metrics and probes; 0: none. `longtake up` gives one to each."""
     metrics_host: str = "127.0.0.1"
+    trace_endpoint: str = ""
+    """Address of an OTLP receiver, `http://collector:4318`, without a path; empty: no traces."""
+    trace_share: float = Field(default=1.0, ge=0, le=1)
+    """Of the jobs whose traces are told; those in which something failed are always."""
+    trace_shares: dict[str, Annotated[float, Field(ge=0, le=1)]] = Field(default_factory=dict)
+    """`{"director": 0.1}`: of those jobs, the share in which the spans of this service are told; 1 for services not named."""
+    logs: Literal["text", "json"] = "text"
+    """Of workers and the door: a line for a person, or an object with job and trace id for a program."""
     door_host: str = "127.0.0.1"
     door_port: int = 8300
     door_viewer_password: SecretStr = SecretStr("")
@@ -125,6 +133,8 @@ class Settings(BaseSettings):
     def _check_access(self) -> Self:
         if urlsplit(self.clickhouse).password:
             raise ValueError("the password belongs in LONGTAKE_CLICKHOUSE_PASSWORD, not in the address")
+        if urlsplit(self.trace_endpoint).password:
+            raise ValueError("credentials of traces belong in OTEL_EXPORTER_OTLP_HEADERS, not in the address")
         if urlsplit(self.objects).password or urlsplit(self.objects).query:
             raise ValueError(
                 "LONGTAKE_OBJECTS is a plain URL: credentials belong in the environment, see docs/security.md"

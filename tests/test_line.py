@@ -5,6 +5,7 @@ import os
 import signal
 import subprocess
 import sys
+from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -18,11 +19,14 @@ from infra.bus.dead_letters import dead_letters
 from infra.bus.reader import Reader, event_of
 from infra.local.services import environment, filled, read_services
 from infra.local.stack import attached
+from infra.local.supervisor import usual_workers
 from infra.objects import file_digest
 from infra.settings import Settings
 from schemas.headers import trace_id, traceparent_of
 from schemas.records import JobProgress, PromptRefused, PromptSubmitted, Stage, VideoFinished
 from schemas.topics import Event
+from tests.metrics.prometheus import until
+from tests.traces.receiver import Received, Receiver, receiving
 
 pytestmark = pytest.mark.timeout(300)
 
@@ -60,10 +64,17 @@ TRACES += ") WHERE job_id = 'film' GROUP BY name ORDER BY name"
 
 
 @pytest.fixture(scope="module")
-def line(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Settings]:
+def receiver() -> Iterator[Receiver]:
+    """Where the line's traces go."""
+    with receiving() as receiver:
+        yield receiver
+
+
+@pytest.fixture(scope="module")
+def line(receiver: Receiver, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Settings]:
     """A stack of its own with all workers."""
-    settings = Settings(state=tmp_path_factory.mktemp("line") / "state")
-    with attached(settings) as services:
+    settings = Settings(state=tmp_path_factory.mktemp("line") / "state", trace_endpoint=receiver.url)
+    with attached(settings, usual_workers(settings)) as services:
         yield filled(settings, services)
 
 
@@ -97,7 +108,9 @@ def told(settings: Settings, kind: type[Event]) -> list[Event]:
         return [event_of(message) for message in reader.to_end()]
 
 
-def test_a_storyboard_becomes_one_finished_video_of_which_every_frame_is_known(line: Settings, tmp_path: Path) -> None:
+def test_a_storyboard_becomes_one_finished_video_of_which_every_frame_is_known(
+    line: Settings, receiver: Receiver, tmp_path: Path
+) -> None:
     board = tmp_path / "board.yaml"
     board.write_text(BOARD)
     longtake(line, "submit", "--storyboard", board, "--job-id", "film", "--follow")
@@ -110,6 +123,7 @@ def test_a_storyboard_becomes_one_finished_video_of_which_every_frame_is_known(l
     _check_rows(line)
     _check_progress(line)
     _check_readers(line, finished, tmp_path)
+    _check_trace(receiver, finished)
 
 
 def _check_file(line: Settings, finished: VideoFinished, file: Path) -> None:
@@ -143,6 +157,35 @@ def _check_progress(line: Settings) -> None:
             pytest.fail("insights never said that the job has finished")
     (job,) = json.loads(longtake(line, "jobs", "--json", "--stage", "finished"))
     assert (job["job_id"], job["segments_generated"]) == ("film", job["segments"])
+
+
+def _check_trace(receiver: Receiver, finished: VideoFinished) -> None:
+    """One tree from prompt to finished video, with every frame's time in it."""
+    until(lambda: any(span.name == "job" for span in _trace(receiver)), 30)
+    spans = _trace(receiver)
+    ids = {span.id: span for span in spans}
+    (job,) = (span for span in spans if span.name == "job")
+    assert (job.parent, job.start_ns, job.end_ns) == ("", finished.submitted_us * 1000, finished.finished_us * 1000)
+    assert len(ids) == len(spans)
+    assert all(span.parent in ids for span in spans if span is not job)
+    assert all(link in ids for span in spans for link in span.links)
+    counts = Counter(span.name for span in spans)
+    pieces = len(finished.seams)
+    assert {counts[name] for name in ("segment", "denoise", "decode", "store")} == {pieces + finished.attempts}
+    assert len({counts[name] for name in ("stitch", "encode", "check piece")}) == 1, "a piece can be encoded again"
+    assert {span.attributes["longtake.piece"] for span in spans if span.name == "stitch"} == set(range(pieces))
+    assert counts["assemble"] == counts["check video"] >= 1
+    *_, assembly = (span for span in spans if span.name == "assemble")
+    assert [ids[link].name for link in assembly.links] == [*["stitch"] * pieces, "decide"]
+    frames = {frame: at_ns for span in spans for frame, at_ns in span.frames.items()}
+    assert sorted(frames) == list(range(FRAMES))
+    assert len({at_ns // 10_000 for at_ns in frames.values()}) > FRAMES / 2, "times are coarser than 10 us"
+    services = {"line", "director", "generate", "stitch", "check-pieces", "assemble", "check-videos"}
+    assert {span.service for span in spans} == services
+
+
+def _trace(receiver: Receiver) -> list[Received]:
+    return [span for span in receiver.spans if span.attributes["longtake.job_id"] == "film"]
 
 
 def _check_readers(line: Settings, finished: VideoFinished, tmp_path: Path) -> None:

@@ -53,6 +53,11 @@ class Reader:
         ends = {p: consumer.get_watermark_offsets(p, _ANSWER_S)[1] if p.offset < 0 else p.offset for p in found}
         return cls(consumer, {(p.topic, p.partition): offset for p, offset in ends.items()})
 
+    @property
+    def at_end(self) -> bool:
+        """Every partition's end was seen once."""
+        return not self._open
+
     def poll(self, timeout_s: float) -> Message | None:
         """The next record, or None: nothing came in time. Raises: BusError."""
         record = self._consumer.poll(timeout_s)

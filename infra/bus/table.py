@@ -17,6 +17,7 @@ from infra.bus.clients import Member
 from infra.bus.dead_letters import DeadLetterCap
 from infra.bus.decision import Decider, Decision, Queue
 from infra.bus.errors import AbortedError, TopicsError
+from infra.bus.in_hand import in_hand
 from infra.bus.letter import dead_letter
 from infra.bus.membership import Membership
 from infra.bus.message import Message, Partition
@@ -142,7 +143,8 @@ class _Table:
             batch.offsets[message.place] = message.offset + 1
             home = murmur2(message.key, self._partitions) if message.key else message.partition
             if home == message.partition:
-                self._decide_one(message, batch, now_us)
+                with in_hand(message):
+                    self._decide_one(message, batch, now_us)
             else:
                 batch.outputs.append(_forward(message, home))
         self._polled.clear()

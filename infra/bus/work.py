@@ -4,6 +4,7 @@ from collections.abc import Callable, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from typing import Protocol, TypeAlias
 
+from infra.bus.in_hand import in_hand
 from infra.bus.message import Message
 from schemas.topics import Event
 
@@ -36,7 +37,11 @@ class ThreadWork:
         self._pool = ThreadPoolExecutor(slots, thread_name_prefix="work")
 
     def submit(self, message: Message) -> Answer:
-        return self._pool.submit(self._handler, message)
+        return self._pool.submit(self._handled, message)
+
+    def _handled(self, message: Message) -> Sequence[Event]:
+        with in_hand(message):
+            return self._handler(message)
 
     def unready(self) -> str:
         return ""

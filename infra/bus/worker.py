@@ -17,6 +17,7 @@ from infra.bus import clients, later
 from infra.bus.clients import Member
 from infra.bus.dead_letters import DeadLetterCap
 from infra.bus.errors import AbortedError, LostWorkerError
+from infra.bus.in_hand import in_hand
 from infra.bus.letter import dead_letter
 from infra.bus.marks import DEATHS, Marks, condemned
 from infra.bus.membership import Membership
@@ -218,7 +219,10 @@ class _Worker:
         finished = {place: running for place, running in self._running.items() if running.answer.done()}
         if not finished:
             return
-        outputs = [output for running in finished.values() for output in self._outputs(running)]
+        outputs: list[Output] = []
+        for running in finished.values():
+            with in_hand(running.message):
+                outputs += self._outputs(running)
         offsets = {place: running.message.offset + 1 for place, running in finished.items()}
         for place in finished:
             del self._running[place]

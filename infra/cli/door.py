@@ -33,7 +33,7 @@ def _given(settings: Settings, host: str | None, port: int | None) -> Settings:
 
 
 def _open(settings: Settings, path: str, extend: Extend | None) -> None:
-    logs.set_up()
+    logs.set_up(settings.logs, "door")
     say(f"http://{settings.door_host}:{settings.door_port}{path}")
     try:
         serve(settings, extend)

@@ -1,8 +1,11 @@
-"""Logging of every process: to stderr, UTC, one event a line, also with a traceback."""
+"""Logging of every process: to stderr, UTC, one event a line, also with a traceback. As text or, for programs, as JSON."""
 
+import json
 import logging
 import time
+from typing import Literal
 
+from infra.bus.in_hand import ids_in_hand
 from infra.redact import redacted
 
 
@@ -20,8 +23,34 @@ class OneLine(logging.Formatter):
         return redacted(" | ".join(super().format(record).splitlines()))
 
 
-def set_up(level: int = logging.INFO) -> None:
+class JsonLine(OneLine):
+    """`{"time": ..., "level": ..., "logger": ..., "message": ..., "role": ...}`, and `job_id` and `trace_id` where a record is in hand.
+
+    `error` is the traceback, if there is one. Secrets in it are hidden.
+    """
+
+    def __init__(self, role: str) -> None:
+        super().__init__()
+        self._role = role
+
+    def format(self, record: logging.LogRecord) -> str:
+        said = {
+            "time": self.formatTime(record),
+            "level": record.levelname,
+            "logger": record.name,
+            "message": record.getMessage(),
+            "role": self._role,
+            **ids_in_hand(),
+        }
+        if record.exc_info:
+            said["error"] = self.formatException(record.exc_info)
+        # Before JSON escapes them, or a secret with a quotation mark in it would be missed.
+        return json.dumps({name: redacted(value) for name, value in said.items()}, ensure_ascii=False)
+
+
+def set_up(form: Literal["text", "json"] = "text", role: str = "") -> None:
     """Send every logger of the process to stderr. Called by `main()` only."""
     handler = logging.StreamHandler()
-    handler.setFormatter(OneLine("%(asctime)s %(levelname)s %(name)s %(message)s"))
-    logging.basicConfig(level=level, handlers=[handler], force=True)
+    text = OneLine("%(asctime)s %(levelname)s %(name)s %(message)s")
+    handler.setFormatter(JsonLine(role) if form == "json" else text)
+    logging.basicConfig(level=logging.INFO, handlers=[handler], force=True)

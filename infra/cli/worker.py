@@ -35,6 +35,7 @@ class Role(StrEnum):
     SWEEP = "sweep"
     EXPORTER = "exporter"
     ALERTS = "alerts"
+    TRACER = "tracer"
 
 
 MODULES = {
@@ -48,6 +49,7 @@ MODULES = {
     Role.SWEEP: "infra.storage.worker",
     Role.EXPORTER: "infra.metrics.exporter",
     Role.ALERTS: "infra.alerts.worker",
+    Role.TRACER: "infra.traces.tracer",
 }
 """Imported when the role is started: a director loads no engine, the command line loads neither."""
 
@@ -62,6 +64,7 @@ NEEDS = {
     Role.SWEEP: ("kafka", "objects"),
     Role.EXPORTER: ("kafka", "objects", "clickhouse"),
     Role.ALERTS: ("kafka",),
+    Role.TRACER: ("kafka",),
 }
 """The addresses each role works with."""
 
@@ -79,7 +82,7 @@ def worker(
 ) -> None:
     """Run one process of the line until SIGTERM. 'longtake up' does this for all of them."""
     settings = addressed(ctx, *NEEDS[role])
-    logs.set_up()
+    logs.set_up(settings.logs, role.value)
     run_process(lambda: entry(role)(settings, slot))
 
 

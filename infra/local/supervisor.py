@@ -36,7 +36,7 @@ WORKERS: Mapping[str, int] = dict.fromkeys(
     ("director", "generate", "stitch", "assemble", "check-pieces", "check-videos", "insights", "sweep", "exporter"), 1
 )
 """What a stack has if nothing else is asked for."""
-ROLES = (*WORKERS, "alerts")
+ROLES = (*WORKERS, "alerts", "tracer")
 
 CONSOLE = "console"
 """Its name among the processes. No worker: the line decides nothing by it and does without it."""
@@ -55,8 +55,9 @@ Commands = Mapping[str, Sequence[str]]
 
 
 def usual_workers(settings: Settings) -> Mapping[str, int]:
-    """What a stack has if nothing else is asked for; `alerts` where there are webhooks."""
-    return {**WORKERS, "alerts": 1} if settings.webhooks.get_secret_value() else WORKERS
+    """What a stack has if nothing else is asked for; `alerts` where there are webhooks, `tracer` where traces go somewhere."""
+    wanted = {"alerts": settings.webhooks.get_secret_value(), "tracer": settings.trace_endpoint}
+    return {**WORKERS, **{role: 1 for role, address in wanted.items() if address}}
 
 
 def worker_commands(counts: Mapping[str, int]) -> Commands:

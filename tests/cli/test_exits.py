@@ -64,9 +64,11 @@ def test_every_command_has_help(command: list[str], longtake: Longtake, tmp_path
 
 def test_the_stack_starts_exactly_the_roles_there_are() -> None:
     assert sorted(ROLES) == sorted(role.value for role in Role)
-    assert set(worker_commands(WORKERS)) == {f"{role.value}-0" for role in Role} - {"alerts-0"}
+    assert set(worker_commands(WORKERS)) == {f"{role.value}-0" for role in Role} - {"alerts-0", "tracer-0"}
     webhooks = SecretStr('[{"name": "ops", "url": "https://example.com", "secret": "0123456789abcdef"}]')
-    assert set(worker_commands(usual_workers(Settings(webhooks=webhooks)))) == {f"{role.value}-0" for role in Role}
+    assert set(worker_commands(usual_workers(Settings(webhooks=webhooks, trace_endpoint="http://collector:4318")))) == {
+        f"{role.value}-0" for role in Role
+    }
     assert set(MODULES) == set(NEEDS) == set(Role)
 
 

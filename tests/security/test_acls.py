@@ -37,7 +37,7 @@ from infra.local.supervisor import ROLES
 from infra.settings import Settings
 from schemas.codec import decode
 from schemas.headers import trace_root
-from schemas.records import CancelRequested, JobProgress, JobState, PromptSubmitted, Stage, VideoFinished
+from schemas.records import CancelRequested, JobProgress, JobState, PlayReported, PromptSubmitted, Stage, VideoFinished
 from schemas.topics import DEAD_LETTERS, TOPICS
 from streams.decider import INPUTS
 from tests.cli import events
@@ -49,6 +49,18 @@ pytestmark = pytest.mark.timeout(300)
 PATIENCE_S = 90.0
 NAMES = [topic.name for topic in TOPICS]
 PROMPT = PromptSubmitted(job_id="harbour", text="A boat leaves the harbour", duration_s=2.0, width=128, height=72)
+PLAY = PlayReported(
+    job_id="harbour",
+    play="1",
+    first_frame_ms=90,
+    played_ms=2000,
+    stalls=0,
+    stalled_ms=0,
+    decode_errors=0,
+    dropped_frames=0,
+    player="test",
+    reported_us=1,
+)
 DENIED = {KafkaError.TOPIC_AUTHORIZATION_FAILED, KafkaError.GROUP_AUTHORIZATION_FAILED}
 
 
@@ -149,7 +161,7 @@ def test_the_whole_line_works_under_its_acls_and_needs_all_of_them(
         with Writer(producer) as writer:
             writer.publish([PromptSubmitted(job_id="empty")], trace_root("empty"))
         finished = heard(bus.by_password("subscriber"), "subscriber")
-        publish(producer, [CancelRequested(job_id="harbour")], trace_root("harbour"))
+        publish(producer, [CancelRequested(job_id="harbour"), PLAY], trace_root("harbour"))
         until(lambda: _progress(viewer) is Stage.FINISHED, "insights says that the job has finished")
         _check_rows(engine)
         _check_rights_used(bus)
@@ -178,6 +190,7 @@ def _check_rights_used(bus: SecuredBus) -> None:
     put_back = {f"longtake.{n}.v1" for n in ("segments.requested", "pieces.requested", "assemblies.requested")}
     rare = {DEAD_LETTERS, *put_back}
     until(lambda: "longtake.control.v1" in committed(operator, "longtake.director"), "the cancellation was read")
+    until(lambda: PlayReported.topic in committed(operator, "longtake.check-videos"), "the report of a player was read")
     written = sources(operator)
     for role in ROLES:
         said = {"write": [], **acls.read_role(role).topics}
@@ -185,7 +198,7 @@ def _check_rights_used(bus: SecuredBus) -> None:
         spare |= {PromptSubmitted.topic, CancelRequested.topic} if role == "director" else set[str]()
         allowed = {name for name in said["write"] if not name.endswith("*")}
         assert allowed - spare <= written[role] <= allowed, role
-        if role not in ("insights", "exporter", "sweep", "alerts"):
+        if role not in ("insights", "exporter", "sweep", "alerts", "tracer"):
             followed = {JobState.topic, "longtake.releases.v1"} if role == "director" else set[str]()
             followed |= {"longtake.jobs.v1"} if role in ("generate", "stitch", "assemble") else set()
             followed |= {"longtake.baselines.v1"} if role == "check-pieces" else set()
