@@ -19,6 +19,7 @@ import obstore
 import obstore.store
 import xxhash
 from numpy.typing import NDArray
+from obstore.exceptions import AlreadyExistsError
 from safetensors.numpy import load, save
 
 from schemas.records import Blob
@@ -74,6 +75,14 @@ class Objects:
         digest = file_digest(path, algorithm)
         obstore.put(self._store, _checked(key), path)
         return Blob(uri=self._uri(key), digest=digest, size_bytes=path.stat().st_size, media_type=media_type)
+
+    def put_new(self, key: str, data: bytes) -> bool:
+        """Store `data` unless there is an object of that key, which stays as it is. Returns whether it was stored."""
+        try:
+            obstore.put(self._store, _checked(key), data, mode="create", use_multipart=False)
+        except AlreadyExistsError:
+            return False
+        return True
 
     def put_tensors(self, key: str, tensors: Tensors, main: str) -> Blob:
         """Store named arrays as safetensors; the blob's shape and dtype are those of `main`."""
@@ -150,9 +159,15 @@ class Objects:
         log.warning("the manifest of %s is damaged and passed over", request_hash)
         return None
 
-    def listed(self) -> Iterator[Stored]:
-        """Every object there is. What is put meanwhile may be missing."""
-        for chunk in obstore.list(self._store, chunk_size=1000):
+    def read(self, key: str) -> bytes:
+        """The bytes of an object without a digest, which only its key names. Raises: BlobError if there is none."""
+        if not _KEY.fullmatch(key):
+            raise BlobError(f"{self.url}/{key}: not there")
+        return self._read(key)
+
+    def listed(self, folder: str = "") -> Iterator[Stored]:
+        """Every object there is in that folder, or at all. What is put meanwhile may be missing."""
+        for chunk in obstore.list(self._store, folder or None, chunk_size=1000):
             for meta in chunk:
                 modified_s = meta["last_modified"].timestamp()
                 yield Stored(key=meta["path"], size_bytes=meta["size"], modified_s=modified_s)

@@ -31,6 +31,7 @@ class Role(StrEnum):
     ASSEMBLE = "assemble"
     CHECK_PIECES = "check-pieces"
     CHECK_VIDEOS = "check-videos"
+    PUBLISH = "publish"
     INSIGHTS = "insights"
     SWEEP = "sweep"
     EXPORTER = "exporter"
@@ -45,6 +46,7 @@ MODULES = {
     Role.ASSEMBLE: "streams.assembler",
     Role.CHECK_PIECES: "qc_consumers.pieces",
     Role.CHECK_VIDEOS: "qc_consumers.videos",
+    Role.PUBLISH: "streams.live.publisher",
     Role.INSIGHTS: "streams.insights.worker",
     Role.SWEEP: "infra.storage.worker",
     Role.EXPORTER: "infra.metrics.exporter",
@@ -60,6 +62,7 @@ NEEDS = {
     Role.ASSEMBLE: ("kafka", "objects"),
     Role.CHECK_PIECES: ("kafka", "objects", "clickhouse"),
     Role.CHECK_VIDEOS: ("kafka", "objects", "clickhouse"),
+    Role.PUBLISH: ("kafka", "objects"),
     Role.INSIGHTS: ("kafka",),
     Role.SWEEP: ("kafka", "objects"),
     Role.EXPORTER: ("kafka", "objects", "clickhouse"),

@@ -33,7 +33,19 @@ from infra.redact import Redacting
 from infra.settings import Settings
 
 WORKERS: Mapping[str, int] = dict.fromkeys(
-    ("director", "generate", "stitch", "assemble", "check-pieces", "check-videos", "insights", "sweep", "exporter"), 1
+    (
+        "director",
+        "generate",
+        "stitch",
+        "assemble",
+        "check-pieces",
+        "check-videos",
+        "publish",
+        "insights",
+        "sweep",
+        "exporter",
+    ),
+    1,
 )
 """What a stack has if nothing else is asked for."""
 ROLES = (*WORKERS, "alerts", "tracer")

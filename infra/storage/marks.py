@@ -30,6 +30,7 @@ from schemas.errors import BadInputError
 from schemas.records import (
     AssemblyRequested,
     JobState,
+    PieceChecked,
     PieceRequested,
     PieceStitched,
     SegmentGenerated,
@@ -45,8 +46,11 @@ READERS = {
     SegmentGenerated.topic: ("director",),
     PieceStitched.topic: ("director", "check-pieces"),
     VideoAssembled.topic: ("director", "check-videos"),
+    PieceChecked.topic: ("publish",),
 }
 """Who opens the objects, or puts them into a row, that a topic names."""
+_OPTIONAL = frozenset({"publish"})
+"""Where nobody serves these, nothing waits for them."""
 _ANSWER_S = 30.0
 _SETTLED_S = 2 * clients.TRANSACTION_TIMEOUT_MS / 1000
 _POLL_S = 0.1
@@ -69,7 +73,8 @@ def _unread(client: AdminClient) -> dict[Partition, int]:
     there = {group.group_id for group in client.list_consumer_groups(request_timeout=_ANSWER_S).result().valid}
     for topic, roles in READERS.items():
         places = [TopicPartition(topic, partition) for partition in range(counts[topic])]
-        for group in (Member(role=role, topics=()).group for role in roles):
+        groups = {Member(role=role, topics=()).group: role for role in roles}
+        for group in (group for group, role in groups.items() if group in there or role not in _OPTIONAL):
             read = _read(client, group, places) if group in there else {}
             for place in places:
                 key = (topic, place.partition)
@@ -105,7 +110,7 @@ def _in_flight(settings: Settings, objects: Objects, starts: dict[Partition, int
             if event is None:
                 continue
             yield from _keys(objects, event)
-            if isinstance(event, SegmentRequested | PieceRequested | AssemblyRequested):
+            if isinstance(event, SegmentRequested | PieceRequested | AssemblyRequested | PieceChecked):
                 yield from _answer(objects, event.request_hash)
 
 

@@ -21,6 +21,8 @@ class Kind(StrEnum):
     PIECES = "pieces"
     REFERENCES = "references"
     VIDEOS = "videos"
+    LIVE = "live"
+    """Playlists and their segments: kept like the video, and named by nothing but their job."""
     MANIFESTS = "manifests"
     OTHER = "other"
     """Not written by the line: never removed."""
@@ -70,6 +72,7 @@ def keep_of(settings: Settings) -> Keep:
             Kind.PIECES: settings.keep_pieces_s,
             Kind.REFERENCES: settings.keep_references_s,
             Kind.VIDEOS: settings.keep_videos_s,
+            Kind.LIVE: settings.keep_videos_s,
         },
     )
 
@@ -84,7 +87,11 @@ def kind_of(key: str) -> Kind:
     if match["folder"] == "segments":
         ending = match["name"].removesuffix(".safetensors").rpartition("-")[2]
         return Kind(ending) if ending in (Kind.LATENTS, Kind.FRAMES) else Kind.OTHER
-    return Kind(match["folder"]) if match["folder"] in (Kind.PIECES, Kind.REFERENCES, Kind.VIDEOS) else Kind.OTHER
+    return (
+        Kind(match["folder"])
+        if match["folder"] in (Kind.PIECES, Kind.REFERENCES, Kind.VIDEOS, Kind.LIVE)
+        else Kind.OTHER
+    )
 
 
 def job_of(key: str) -> str | None:
@@ -108,7 +115,8 @@ def removable(stored: Stored, marks: Marks, keep: Keep) -> bool:
     if job.stage is not Stage.FINISHED and age_s < keep.unannounced_s:
         return False
     if job.stage not in _ENDED:
-        return stored.key not in job.keys
+        return kind is not Kind.LIVE and stored.key not in job.keys
     kept_s = keep.finished_s[kind] if job.stage is Stage.FINISHED else keep.failed_s
-    superseded = stored.key not in job.keys and (kind is Kind.VIDEOS or job.stage is not Stage.FINISHED)
+    named = kind is Kind.LIVE or stored.key in job.keys
+    superseded = not named and (kind is Kind.VIDEOS or job.stage is not Stage.FINISHED)
     return superseded or (kept_s is not None and marks.since_s - job.changed_s >= kept_s)
