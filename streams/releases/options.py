@@ -30,7 +30,11 @@ def changes(engine: str, said: Iterable[str]) -> tuple[str, dict[str, str], floa
             raise BadInputError(field=key[:80], rule="change", message=f"cannot be {value!r:.80}")
     if not (new_engine or options or crf or preset):
         raise ValueError("a release changes something: --set KEY=VALUE")
-    check_options(new_engine or engine, options)
+    try:
+        check_options(new_engine or engine, options)
+    except BadInputError as error:
+        if error.rule != "required":  # that the jobs bring themselves
+            raise
     return new_engine, options, crf, preset
 
 
