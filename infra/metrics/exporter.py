@@ -20,7 +20,6 @@ from schemas.errors import BadInputError
 
 _EVERY_S = 2.0
 _TURN_S = 0.2
-_BATCH = 500
 
 log = logging.getLogger(__name__)
 
@@ -55,7 +54,8 @@ def run(settings: Settings, slot: int) -> None:
 
 
 def _follow(reader: Reader, line: Line) -> None:
-    for _ in range(_BATCH):
+    until_s = time.monotonic() + _EVERY_S
+    while time.monotonic() < until_s:
         message = reader.poll(_TURN_S)
         if message is None:
             return

@@ -38,7 +38,7 @@ SOURCES = tuple(
 )
 _BACK_S = 3600.0
 _TURN_S = 0.2
-_BATCH = 500
+_FOLLOW_S = 1.0
 
 log = logging.getLogger(__name__)
 
@@ -73,8 +73,9 @@ def run(settings: Settings, slot: int) -> None:
 
 
 def follow(reader: Reader, book: Book) -> None:
-    """Take what has come, up to a few hundred records."""
-    for _ in range(_BATCH):
+    """Take what has come, for a second at most."""
+    until_s = time.monotonic() + _FOLLOW_S
+    while time.monotonic() < until_s:
         message = reader.poll(_TURN_S)
         if message is None:
             return
