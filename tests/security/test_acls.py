@@ -198,7 +198,7 @@ def _check_rights_used(bus: SecuredBus) -> None:
         spare |= {PromptSubmitted.topic, CancelRequested.topic} if role == "director" else set[str]()
         allowed = {name for name in said["write"] if not name.endswith("*")}
         assert allowed - spare <= written[role] <= allowed, role
-        if role not in ("insights", "exporter", "sweep", "alerts"):
+        if role not in ("insights", "exporter", "sweep", "alerts", "tracer"):
             followed = {JobState.topic, "longtake.releases.v1"} if role == "director" else set[str]()
             followed |= {"longtake.jobs.v1"} if role in ("generate", "stitch", "assemble") else set()
             followed |= {"longtake.baselines.v1"} if role == "check-pieces" else set()
