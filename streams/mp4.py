@@ -7,6 +7,7 @@ import uuid
 from dataclasses import dataclass
 from fractions import Fraction
 from pathlib import Path
+from typing import Any
 
 import av
 import xxhash
@@ -17,6 +18,8 @@ from schemas.records import VideoFormat
 from streams.encoding.bitstream import begins_here, codec_string, is_config
 
 MP4 = "video/mp4"
+_UNSEEN: Any = [{"skip_frame": "all", "threads": "1"}]
+"""Opening a file decodes its first pictures to learn what its header says as well: most of the time of an examination."""
 _DECODERS = {"libdav1d": "av1"}
 """Some demuxed streams are named after the decoder that PyAV takes for them."""
 
@@ -84,7 +87,7 @@ def examine(path: Path, clock: Clock, codec: str = "h264") -> CodedVideo:
     Raises: CodedVideoError unless its frames are at 0, 1, 2, ... steps of the clock and the first one is an IDR.
     """
     try:
-        with av.open(str(path), format="mp4") as container:
+        with av.open(str(path), "r", format="mp4", stream_options=_UNSEEN) as container:
             stream = container.streams.video[0]
             config = bytes(stream.codec_context.extradata or b"")
             found = stream.codec_context.name
