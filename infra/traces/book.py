@@ -16,7 +16,7 @@ _SETTLE_S = 3.0
 """Between a job's end and its trace: topics are read side by side, and what led to the end may be read after it."""
 _JOBS = 10_000
 _FACTS = 200_000
-"""About 200 MB with their frames."""
+"""About 130 MB: 660 bytes each, the times of frames included."""
 
 TRACES = Counter("longtake_traces_total", "Jobs, by what became of their trace: told, left_out or lost.", ("outcome",))
 

@@ -14,7 +14,7 @@ ENDED = frozenset({Stage.FINISHED, Stage.FAILED, Stage.CANCELLED})
 _DIRECTOR = b"longtake/director"
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 _FACTS_PER_JOB = 20_000
-"""About 3,000 segments: what comes beyond is left out, and the root says so."""
+"""About 2,500 segments: what comes beyond is left out, and the root says so."""
 
 
 @dataclass(slots=True, kw_only=True)
