@@ -12,7 +12,15 @@ from infra.bus.writer import Writer
 from infra.objects import Objects
 from infra.settings import Settings
 from schemas.errors import BadInputError
-from schemas.records import Blob, CancelRequested, PromptSubmitted, RetryRequested, SegmentGenerated, Stage
+from schemas.records import (
+    Blob,
+    CancelRequested,
+    PromptSubmitted,
+    RenditionVideo,
+    RetryRequested,
+    SegmentGenerated,
+    Stage,
+)
 from schemas.topics import DEAD_LETTERS, TOPICS, Event
 from tests.cli.conftest import Longtake
 from tests.cli.events import SUBMITTED_US, finished, job, refused, say
@@ -59,6 +67,21 @@ def test_a_fetched_video_has_the_bytes_that_were_announced(
     target = tmp_path / "film.mp4"
     assert longtake(bus_settings, "fetch", "film", "-o", str(target)).code == 0
     assert target.read_bytes() == b"a video"
+
+
+def test_a_rendition_is_fetched_by_the_name_of_its_device(
+    bus_settings: Settings, longtake: Longtake, tmp_path: Path
+) -> None:
+    phone = RenditionVideo(
+        name="iphone-15-pro", codec="hvc1.2.4.L123.90", width=1280, height=720, video=stored(bus_settings, tmp_path)
+    )
+    say(bus_settings, job(stage=Stage.FINISHED, done=2), replace(finished(), renditions=(phone,)))
+    target = tmp_path / "phone.mp4"
+    assert longtake(bus_settings, "fetch", "film", "--rendition", "iphone-15-pro", "-o", str(target)).code == 0
+    assert target.read_bytes() == b"a video"
+    missing = longtake(bus_settings, "fetch", "film", "--rendition", "nokia")
+    assert (missing.code, "there are: iphone-15-pro" in missing.err) == (4, True)
+    assert "rendition    iphone-15-pro: 1280x720, hvc1.2.4.L123.90" in longtake(bus_settings, "show", "film").out
 
 
 def test_a_damaged_video_is_not_fetched(bus_settings: Settings, longtake: Longtake, tmp_path: Path) -> None:

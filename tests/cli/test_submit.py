@@ -58,6 +58,10 @@ def test_a_text_with_options_becomes_a_prompt(bus_settings: Settings, longtake: 
         *options,
         "--negative",
         "rain",
+        "--rendition",
+        "web-540p",
+        "--rendition",
+        "android-mid",
         "--negative",
         "cars",
         "--option",
@@ -68,6 +72,7 @@ def test_a_text_with_options_becomes_a_prompt(bus_settings: Settings, longtake: 
     assert (prompt.text, prompt.width, prompt.height, prompt.fps) == ("A fox runs", 320, 180, 30.0)
     assert (prompt.duration_s, prompt.seed, prompt.negative) == (8.0, 3, ("rain", "cars"))
     assert prompt.engine_options == {"fault": "nan"}
+    assert prompt.renditions == ("web-540p", "android-mid")
     assert prompt.submitted_us > 0
 
 
