@@ -8,7 +8,7 @@ import html
 import secrets
 import time
 from pathlib import Path as File
-from typing import Annotated
+from typing import Annotated, Any
 
 from fastapi import APIRouter, Depends, Path, Request, Response
 from fastapi.responses import FileResponse, HTMLResponse, JSONResponse
@@ -60,9 +60,13 @@ def new_reports(parts: Parts) -> APIRouter:
     routes = Reports(parts, Links(secrets.token_bytes(32), REPORTS))
     router = APIRouter()
     router.get("/v1/player.js", include_in_schema=False)(_script)
-    router.get("/v1/jobs/{job_id}/play", response_class=HTMLResponse, dependencies=[Depends(parts.access.viewer)])(
-        routes.play
-    )
+    missing: dict[int | str, dict[str, Any]] = {status: {"model": Failure} for status in (401, 403, 404)}
+    router.get(
+        "/v1/jobs/{job_id}/play",
+        response_class=HTMLResponse,
+        dependencies=[Depends(parts.access.viewer)],
+        responses=missing,
+    )(routes.play)
     body = {"required": True, "content": {"application/json": {"schema": PlayReport.model_json_schema()}}}
     refusals = {status: {"model": Failure} for status in (403, 404, 413, 422)}
     router.post(
