@@ -29,8 +29,8 @@ from streams.validation import refused
 
 MAX_SEGMENTS = 2000
 """44 minutes at 24 fps with the animatic engine. The row of such a job has to fit into a record."""
-MAX_RENDITION_PIECES = 4000
-"""The row and the request for the assembly name them all, 250 bytes each."""
+MAX_RENDITION_PIECES = 2500
+"""The row names them all, up to 330 bytes each."""
 _MAX_LINT = 50
 """Remarks travel in every JobChanged."""
 _ASPECTS = (16 / 9, 9 / 16, 1.0)

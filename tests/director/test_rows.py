@@ -6,7 +6,7 @@ from infra.bus.clients import MAX_RECORD_BYTES
 from schemas import records as r
 from schemas.codec import decode, encode
 from schemas.rows import RowEncoder
-from streams.intake import MAX_SEGMENTS
+from streams.intake import MAX_RENDITION_PIECES, MAX_SEGMENTS
 from tests.director.builders import Line, finding, generated, piece_checked, prompt, rejected, stitched
 
 
@@ -61,7 +61,11 @@ def test_the_row_of_the_longest_job_with_the_longest_names_fits_into_a_record() 
     line = Line()
     line.send(
         prompt(
-            job_id="j" * 100, duration_s=(MAX_SEGMENTS * 32 + 8) / 24, text="x" * 10_000, negative=("y" * 10_000,) * 9
+            job_id="j" * 100,
+            duration_s=(MAX_SEGMENTS * 32 + 8) / 24,
+            text="x" * 10_000,
+            negative=("y" * 10_000,) * 9,
+            renditions=("web-360p",) * (MAX_RENDITION_PIECES // MAX_SEGMENTS),
         )
     )
     request = generated(line.last(r.SegmentRequested))
@@ -69,10 +73,12 @@ def test_the_row_of_the_longest_job_with_the_longest_names_fits_into_a_record() 
     remark = replace(finding(r.Verdict.PASS, frame=1 << 20), detail="d" * 1000)
     line.send(replace(request, latents=long, frames=long))
     piece = stitched(line.last(r.PieceRequested), video=long)
+    piece = replace(piece, renditions=tuple(replace(each, video=long) for each in piece.renditions))
     line.send(piece)
     line.send(piece_checked(piece, findings=(remark,) * 20))
     segments, pieces = line.job.segments, line.job.pieces
     full = replace(line.job, segments=segments[:1] * len(segments), pieces=pieces[:1] * len(pieces))
     assert len(segments) == MAX_SEGMENTS
     assert full.pieces[0].warnings
+    assert full.pieces[0].renditions
     assert len(encode(full)) < MAX_RECORD_BYTES
