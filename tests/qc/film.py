@@ -90,7 +90,7 @@ def film(settings: Settings, folder: Path) -> Iterator[Event]:
     yield generated(0, 1)
     yield crashed(1, 1)
     yield generated(1, 2)
-    first = stitched(objects, folder, frames[: PIECE + 1], context=(0, 1))
+    first = stitched(objects, folder, frames[: PIECE + 1], context=(0, 1), engine="animatic", engine_version="1")
     yield first
     yield rejected(1, 1)
     yield generated(1, 3)
@@ -229,6 +229,7 @@ def changed(stage: Stage, pieces: int) -> JobChanged:
         video=blob("videos/film.mp4") if done else None,
         submitted_us=START_US - 500_000,
         changed_us=START_US + pieces * SEGMENT_US + done * 9_000_000,
+        arm="sharper.0/control",
     )
 
 
