@@ -8,6 +8,7 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
+from confluent_kafka import TopicPartition
 
 from infra.bus import clients
 from infra.bus.clients import Member
@@ -25,6 +26,8 @@ from schemas.records import (
     AssemblyState,
     Blob,
     JobState,
+    PieceChecked,
+    PieceStitched,
     SegmentGenerated,
     SegmentState,
     Stage,
@@ -33,6 +36,7 @@ from schemas.topics import DEAD_LETTERS
 from tests.bus.line import Counter, eventually, in_thread, row, table
 from tests.cli.conftest import Longtake, longtake
 from tests.gpu_consumers.requests import segment_request
+from tests.schemas.samples import sample
 
 __all__ = ["longtake"]
 
@@ -119,6 +123,33 @@ def test_the_answer_to_a_request_that_is_still_to_be_read_stays(settings: Settin
     objects.put_manifest(request.request_hash, encode(generated("boat", 0, answer, answer)))
     sweep(settings, objects)
     assert objects.holds(answer)
+
+
+def test_a_piece_stays_until_its_verdict_was_read_where_somebody_publishes(
+    settings: Settings, objects: Objects
+) -> None:
+    """Its job may be finished by then."""
+    piece = put(objects, "0-1-x.mp4", kind="pieces")
+    stitched, verdict = sample(PieceStitched), sample(PieceChecked)
+    assert isinstance(stitched, PieceStitched)
+    assert isinstance(verdict, PieceChecked)
+    verdict = replace(verdict, job_id="boat", request_hash="abc")
+    objects.put_manifest("abc", encode(replace(stitched, job_id="boat", video=piece, reference=piece, renditions=())))
+    say(settings, row("boat", stage=Stage.FINISHED))
+    publish(settings, [verdict], trace_root("boat"))
+
+    def publisher_reads_from(offset: int) -> None:
+        places = [TopicPartition(verdict.topic, partition, offset) for partition in range(settings.partitions)]
+        consumer.commit(offsets=places, asynchronous=False)
+
+    consumer = clients.lone_consumer(settings, "longtake.publish")
+    publisher_reads_from(0)
+    sweep(settings, objects)
+    assert objects.holds(piece)
+    publisher_reads_from(1)
+    sweep(settings, objects)
+    assert not objects.holds(piece)
+    consumer.close()
 
 
 def test_what_a_dead_letter_names_stays(settings: Settings, objects: Objects) -> None:
