@@ -15,6 +15,7 @@ KIND = "live"
 """The folder of a job."""
 _SEGMENT = re.compile(r"(?P<strand>.+)-(?P<piece>\d{5})-(?P<start>\d+)-(?P<frames>\d+)\.m4s")
 _WAITING = re.compile(r"wait-(?P<piece>\d{5})-(?P<attempt>\d+)-(?P<checked>\d+)-(?P<hash>.+)")
+_REDO = re.compile(r"redo-(?P<piece>\d{5})-(?P<checked>\d+)")
 _END = re.compile(r"end-(?P<frames>\d+)")
 
 
@@ -50,12 +51,26 @@ class Waiting:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Redo:
+    """A segment was sent back to be made again: what was stitched of it, or of one behind it, before then does not count."""
+
+    piece: int
+    checked_us: int
+
+    @property
+    def name(self) -> str:
+        """Of its note."""
+        return f"redo-{self.piece:05}-{self.checked_us}"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Shelf:
     """What the store has of a job's live streams."""
 
     segments: Mapping[str, tuple[Segment, ...]]
     """Of each strand those that follow each other from frame 0 on."""
     waiting: tuple[Waiting, ...]
+    redone: tuple[Redo, ...]
     end_frames: int | None
     """Of the finished video; None: it is not finished yet."""
 
@@ -99,6 +114,7 @@ def shelf(listed: Iterable[Stored]) -> Shelf:
     """What is there, from the objects of a job's folder."""
     found: dict[str, dict[int, Segment]] = {}
     waiting: list[Waiting] = []
+    redone: list[Redo] = []
     end_frames: int | None = None
     for stored in sorted(listed, key=lambda stored: stored.key):
         name = stored.key.rpartition("/")[2]
@@ -115,10 +131,12 @@ def shelf(listed: Iterable[Stored]) -> Shelf:
                 "checked_us": int(match["checked"]),
             }
             waiting.append(Waiting(**numbers, request_hash=match["hash"]))
+        elif match := _REDO.fullmatch(name):
+            redone.append(Redo(piece=int(match["piece"]), checked_us=int(match["checked"])))
         elif match := _END.fullmatch(name):
             end_frames = int(match["frames"])
     segments = {strand: _continuous(pieces) for strand, pieces in found.items()}
-    return Shelf(segments=segments, waiting=tuple(waiting), end_frames=end_frames)
+    return Shelf(segments=segments, waiting=tuple(waiting), redone=tuple(redone), end_frames=end_frames)
 
 
 def _continuous(pieces: Mapping[int, Segment]) -> tuple[Segment, ...]:

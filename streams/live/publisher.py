@@ -29,6 +29,7 @@ from streams.live.fragments import FragmentError, fragment, header
 from streams.live.names import (
     MAIN,
     MASTER,
+    Redo,
     Segment,
     Shelf,
     Waiting,
@@ -94,7 +95,8 @@ class Publish:
                 case PieceChecked(verdict=Verdict.PASS):
                     self._passed(event)
                 case PieceChecked(verdict=Verdict.REGENERATE):
-                    self._regenerated(event)
+                    redo = Redo(piece=event.piece, checked_us=event.checked_us)
+                    self._put(event.job_id, redo.name, b"", _NOTE)
                 case VideoFinished():
                     self._put(event.job_id, end_name(event.frames), b"", _NOTE)
                     self._list(event.job_id, event.format, event.engine)
@@ -118,12 +120,6 @@ class Publish:
             published = self._next(event.job_id)
             self._list(event.job_id, piece.format, piece.engine)
 
-    def _regenerated(self, event: PieceChecked) -> None:
-        """Pieces that passed before and continue from a segment that is made again are made again too."""
-        waiting = self._shelf(event.job_id).waiting
-        stale = [note for note in waiting if note.piece >= event.piece and note.checked_us <= event.checked_us]
-        self._objects.delete(live_key(event.job_id, note.name) for note in stale)
-
     def _next(self, job_id: str) -> bool:
         """Publish the piece whose turn it is. False: it has not passed yet."""
         now = self._shelf(job_id)
@@ -133,6 +129,8 @@ class Publish:
             try:
                 if piece is None or (piece.job_id, piece.piece) != (job_id, note.piece):
                     raise UnfitError("the stitcher's answer is gone")
+                if any(redo.piece <= piece.piece and piece.finished_us <= redo.checked_us for redo in now.redone):
+                    raise UnfitError("its segment, or one before it, is made again")
                 if piece.start_frame != sum(segment.frames for segment in now.main):
                     raise UnfitError(f"begins at frame {piece.start_frame}")
                 self._publish(piece)
