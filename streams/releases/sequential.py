@@ -16,14 +16,14 @@ Arrays are [..., strata] float64 counts; a plain number is an array of none.
 from collections.abc import Callable
 from dataclasses import dataclass
 from math import exp, sqrt
+from statistics import NormalDist
 from typing import cast
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from scipy.optimize import brentq
-from scipy.stats import norm
 
 Array = NDArray[np.float64]
+_NORMAL = NormalDist()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -74,13 +74,13 @@ def level(found: Score, planned_jobs: float) -> Array:
 
 def limit(alpha: float) -> float:
     """What `level` reaches with the probability `alpha` if there is no difference, looked at at every job until the planned ones."""
-    return float(norm.isf(alpha / 2))
+    return _NORMAL.inv_cdf(1 - alpha / 2)
 
 
 def power_at(drift: float, alpha: float) -> float:
     """How likely the limit is reached by t = 1 where z at t = 1 is `drift` on average (Brownian motion with drift; reflection)."""
     c = limit(alpha)
-    return float(norm.cdf(drift - c)) + exp(min(700.0, 2 * c * drift)) * float(norm.cdf(-drift - c))
+    return _NORMAL.cdf(drift - c) + exp(min(700.0, 2 * c * drift)) * _NORMAL.cdf(-drift - c)
 
 
 def planned(base_rate: float, effect: float, alpha: float, power: float) -> int:
@@ -113,4 +113,6 @@ def _drift(alpha: float, power: float) -> float:
 
 
 def _root(of: Callable[[float], float], low: float, high: float) -> float:
+    from scipy.optimize import brentq  # half a second that no other command has to wait for
+
     return cast(float, brentq(of, low, high))

@@ -1,6 +1,7 @@
 """A real Chromium for tests of pages, and the accessibility rules of axe-core."""
 
 import shutil
+import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -37,6 +38,15 @@ def opened(browser: Browser, **options: Any) -> Iterator[Page]:
     yield page
     context.close()
     assert complaints == []
+
+
+def wait_for(page: Page, expression: str) -> Any:
+    """What the expression is once it is something. Playwright's own waiting evaluates strings in the page, which its policy forbids."""
+    deadline = time.monotonic() + _PATIENCE_MS / 1000
+    while not (found := page.evaluate(expression)):
+        assert time.monotonic() < deadline, expression
+        page.wait_for_timeout(50)
+    return found
 
 
 def violations(page: Page) -> list[str]:

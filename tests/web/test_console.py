@@ -16,7 +16,7 @@ from infra.settings import Settings
 from schemas.headers import trace_root
 from schemas.records import PromptSubmitted
 from tests.bus.line import eventually
-from tests.web.browser import chromium, needs_chromium, opened, violations
+from tests.web.browser import chromium, needs_chromium, opened, violations, wait_for
 
 pytestmark = needs_chromium
 PAGES = ("/jobs", "/jobs/film", "/submit", "/dead-letters", "/sql", "/fleet")
@@ -74,7 +74,7 @@ def submit(page: Page, console: str, *, job_id: str, text: str, seconds: str) ->
 
 def test_a_click_on_the_chart_seeks_and_keys_step_by_a_frame(film: str, page: Page) -> None:
     page.goto(film)
-    page.wait_for_function("document.querySelector('video').readyState >= 2")
+    wait_for(page, "document.querySelector('video').readyState >= 2")
     chart = page.locator("#quality .u-over")
     box = chart.bounding_box()
     assert box
@@ -82,7 +82,7 @@ def test_a_click_on_the_chart_seeks_and_keys_step_by_a_frame(film: str, page: Pa
     shown = page.get_by_label("Frame", exact=True)
     expect(shown).to_have_value(re.compile("2[345]"))
     frame = int(shown.input_value())
-    page.wait_for_function(f"Math.abs(document.querySelector('video').currentTime - {(frame + 0.5) / 24}) < 0.001")
+    wait_for(page, f"Math.abs(document.querySelector('video').currentTime - {(frame + 0.5) / 24}) < 0.001")
     page.locator("h1").click()
     page.keyboard.press(".")
     expect(shown).to_have_value(str(frame + 1))
@@ -98,7 +98,8 @@ def test_both_sides_of_a_seam_are_shown(film: str, page: Page) -> None:
     for number in (0, 1):
         side = sides.nth(number)
         side.scroll_into_view_if_needed()
-        page.wait_for_function("image => image.complete && image.naturalWidth === 320", arg=side.element_handle())
+        picture = f"document.querySelectorAll('#seams figure img')[{number}]"
+        wait_for(page, f"{picture}.complete && {picture}.naturalWidth === 320")
 
 
 def test_a_job_is_cancelled_and_can_be_retried(stack: tuple[Settings, str], page: Page) -> None:

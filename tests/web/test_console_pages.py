@@ -26,7 +26,7 @@ from infra.web.view import View
 from schemas.records import JobChanged, Stage
 from tests.bus.line import eventually
 from tests.schemas.samples import sample
-from tests.web.browser import chromium, needs_chromium, opened
+from tests.web.browser import chromium, needs_chromium, opened, wait_for
 
 MANY = 10_000
 PASSWORDS = {"door_viewer_password": SecretStr("look"), "door_operator_password": SecretStr("act")}
@@ -71,10 +71,7 @@ def job(number: int, stage: Stage = Stage.GENERATING) -> JobChanged:
 
 def painted_ms(page: Page, url: str) -> float:
     page.goto(url)
-    found: float = page.wait_for_function(
-        "performance.getEntriesByName('first-contentful-paint')[0]?.startTime"
-    ).json_value()
-    return found
+    return float(wait_for(page, "performance.getEntriesByName('first-contentful-paint')[0]?.startTime"))
 
 
 @needs_chromium
