@@ -123,7 +123,7 @@ def test_a_dead_letter_is_mended_and_replayed(stack: tuple[Settings, str], page:
     with Writer(settings) as writer:
         headers = (("traceparent", trace_root("odd").encode()),)
         writer.write([Output(topic=PromptSubmitted.topic, key=b"odd", value=wish, headers=headers)])
-    page.goto(f"{console}/jobs/odd")
+    eventually(lambda: _status(page, f"{console}/jobs/odd") == 200, "the console has heard of the job")
     expect(page.locator("#state .stage")).to_have_text("refused")
     page.goto(f"{console}/dead-letters")
     page.get_by_role("row", name="odd").get_by_role("link").click()
@@ -172,3 +172,8 @@ def test_the_fleet_is_all_processes_of_the_stack(stack: tuple[Settings, str], pa
     page.goto(f"{stack[1]}/fleet")
     expect(page.locator("#processes")).to_contain_text("console")
     expect(page.locator("#groups")).to_contain_text("longtake.director-0")
+
+
+def _status(page: Page, url: str) -> int:
+    answer = page.goto(url)
+    return answer.status if answer else 0
