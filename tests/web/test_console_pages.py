@@ -6,17 +6,14 @@ from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from functools import cache
 from pathlib import Path
-from threading import Thread
 from typing import Any
 
 import pytest
-import uvicorn
 from fastapi.testclient import TestClient
 from playwright.sync_api import Page, expect
 from pydantic import SecretStr
 
 from infra.bus.writer import Writer
-from infra.local.ports import free_port
 from infra.settings import Settings
 from infra.web.app import new_app, new_parts
 from infra.web.console.questions import questions
@@ -24,9 +21,9 @@ from infra.web.console.site import add_console
 from infra.web.sessions import Role, Sessions
 from infra.web.view import View
 from schemas.records import JobChanged, Stage
-from tests.bus.line import eventually
 from tests.schemas.samples import sample
 from tests.web.browser import chromium, needs_chromium, opened, wait_for
+from tests.web.serving import served
 
 MANY = 10_000
 PASSWORDS = {"door_viewer_password": SecretStr("look"), "door_operator_password": SecretStr("act")}
@@ -76,7 +73,7 @@ def painted_ms(page: Page, url: str) -> float:
 
 @needs_chromium
 def test_ten_thousand_jobs_are_there_at_once_and_nothing_jumps_while_they_change(tmp_path: Path) -> None:
-    with site(tmp_path) as here, served(here) as base, chromium() as browser, opened(browser) as page:
+    with site(tmp_path) as here, served(here.client.app) as base, chromium() as browser, opened(browser) as page:
         for number in range(MANY):
             here.view.take(job(number))
         assert min(painted_ms(page, f"{base}/console/jobs") for _ in range(3)) < 1000
@@ -185,18 +182,3 @@ def test_the_questions_are_those_of_the_documentation() -> None:
     text = (Path(__file__).parents[2] / "docs" / "sql.md").read_text()
     assert len(asked) == len(re.findall(r"^## .*\?$", text, re.MULTILINE))
     assert all(question.sql.startswith("SELECT") for question in asked)
-
-
-@contextmanager
-def served(here: Site) -> Iterator[str]:
-    """The same application behind a real socket."""
-    config = uvicorn.Config(here.client.app, host="127.0.0.1", port=free_port(), log_level="error", lifespan="off")
-    server = uvicorn.Server(config)
-    thread = Thread(target=server.run, daemon=True)
-    thread.start()
-    try:
-        eventually(lambda: server.started, "the server")
-        yield f"http://127.0.0.1:{config.port}"
-    finally:
-        server.should_exit = server.force_exit = True
-        thread.join(10)

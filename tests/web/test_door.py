@@ -5,18 +5,15 @@ import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
-from threading import Thread
 from typing import Any
 
 import httpx
 import pytest
-import uvicorn
 from fastapi.testclient import TestClient
 from pydantic import SecretStr
 
 from infra.bus.reader import Reader, event_of
 from infra.bus.writer import Writer
-from infra.local.ports import free_port
 from infra.objects import Objects
 from infra.settings import Settings
 from infra.web.access import Access, AccessError
@@ -28,6 +25,7 @@ from schemas.records import CancelRequested, JobChanged, PromptSubmitted, RetryR
 from schemas.topics import Event
 from tests.bus.line import eventually
 from tests.schemas.samples import sample
+from tests.web.serving import served
 
 PROMPT = {"job_id": "boat", "text": "A boat crosses a calm bay at dawn", "duration_s": 4}
 
@@ -144,7 +142,7 @@ def test_cancel_and_retry_are_requests_on_the_control_topic(line: Line) -> None:
 
 
 def test_events_of_a_job_come_as_they_happen_and_again_after_a_lost_connection(bus_settings: Settings) -> None:
-    with opened(bus_settings) as line, served(line) as base:
+    with opened(bus_settings) as line, served(line.client.app) as base:
         line.says(changed("boat", stage=Stage.GENERATING))
         with httpx.stream("GET", f"{base}/v1/jobs/boat/events", timeout=30) as stream:
             events = stream.iter_lines()
@@ -205,21 +203,6 @@ def test_the_page_about_the_door_brings_its_own_scripts(line: Line) -> None:
     assert "http" not in page.text.replace("http://www.w3.org", "")
     assert line.client.get("/docs/assets/swagger-ui-bundle.js").status_code == 200
     assert "frame-ancestors 'none'" in page.headers["content-security-policy"]
-
-
-@contextmanager
-def served(line: Line) -> Iterator[str]:
-    """The same application behind a real socket: server-sent events never end."""
-    config = uvicorn.Config(line.client.app, host="127.0.0.1", port=free_port(), log_level="error", lifespan="off")
-    server = uvicorn.Server(config)
-    thread = Thread(target=server.run, daemon=True)
-    thread.start()
-    try:
-        eventually(lambda: server.started, "the server")
-        yield f"http://127.0.0.1:{config.port}"
-    finally:
-        server.should_exit = server.force_exit = True
-        thread.join(10)
 
 
 def _event(lines: Iterator[str]) -> dict[str, str]:
