@@ -71,6 +71,20 @@ def test_the_host_gives_the_same_bits_as_the_device(chunk: int, precision: Preci
     assert torch.equal(run(on_host), run(on_device))
 
 
+@pytest.mark.parametrize(("layers", "chunk"), [(6, 2), (5, 2), (3, 1), (7, 3), (2, 2)])
+def test_every_layer_comes_back_as_it_was_written_also_with_an_odd_number_of_chunks(layers: int, chunk: int) -> None:
+    storage = HostStorage(
+        Shape(layers=layers, batch=1, rows=2, heads=1, head_dim=1), Precision.FULL, torch.float32, CPU, chunk
+    )
+    one = torch.ones(1, 1, 1, 1)
+    for turn in range(2):
+        for index in range(layers):
+            rows = storage.layer(index)
+            rows.put(slice(turn, turn + 1), one * index, one * index)
+            storage.written(index, slice(turn, turn + 1))
+            assert rows.get(turn + 1, torch.float32)[0].flatten().tolist() == [index] * (turn + 1)
+
+
 @pytest.mark.parametrize(("precision", "limit"), [(Precision.INT8, 0.01), (Precision.FP8, 0.05)])
 def test_low_precision_moves_the_output_little(precision: Precision, limit: float) -> None:
     exact = run(DeviceStorage(shape(), Precision.FULL, torch.float32, CPU))

@@ -85,6 +85,7 @@ class HostStorage:
             self._host = [_mapped(layer, Tensor.pin_memory) for layer in self._host]
         self._slots = [[_allocate(shape, precision, dtype, device) for _ in range(chunk_layers)] for _ in range(2)]
         self._holds = [-1, -1]
+        self._in_use = 1
         self._stream = torch.cuda.Stream(device) if self._cuda else None
         self._ready = [torch.cuda.Event() for _ in range(2)] if self._cuda else []
 
@@ -96,8 +97,8 @@ class HostStorage:
     def layer(self, index: int) -> Rows:
         """The layer, brought to the device; starts to bring the chunk after it."""
         chunk = index // self._chunk
-        slot = chunk % 2
-        self._fetch(chunk)
+        slot = self._fetch(chunk)
+        self._in_use = slot
         if self._stream is not None:
             torch.cuda.current_stream().wait_event(self._ready[slot])
         if index % self._chunk == 0:
@@ -105,20 +106,22 @@ class HostStorage:
         return self._slots[slot][index % self._chunk]
 
     def written(self, index: int, rows: slice) -> None:
-        """Bring changed rows of a layer back to the host."""
-        held = self._slots[index // self._chunk % 2][index % self._chunk]
+        """Bring changed rows of a layer back to the host. The layer is one of the chunk in use."""
+        held = self._slots[self._in_use][index % self._chunk]
         self._copy(held, self._host[index], rows)
 
-    def _fetch(self, chunk: int) -> None:
-        slot = chunk % 2
-        if self._holds[slot] == chunk:
-            return
+    def _fetch(self, chunk: int) -> int:
+        # Never into the slot in use: with an odd number of chunks the last one and the first share a parity.
+        if chunk in self._holds:
+            return self._holds.index(chunk)
+        slot = 1 - self._in_use
         first = chunk * self._chunk
         for offset, layer in enumerate(self._host[first : first + self._chunk]):
             self._copy(layer, self._slots[slot][offset], slice(None))
         self._holds[slot] = chunk
         if self._stream is not None:
             self._ready[slot].record(self._stream)
+        return slot
 
     def _copy(self, source: Rows, target: Rows, rows: slice) -> None:
         if self._stream is None:
