@@ -360,6 +360,23 @@ class PieceRef:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class AssetRef:
+    """A named file that videos are made with: music, effects, narration, subtitles, pictures. Name and version mean the same bytes for ever."""
+
+    name: str
+    version: str
+    region: str
+    """Where it is at home: the nodes there keep it. Empty: everywhere."""
+    content: Blob
+    """`digest` is the sha256 of the file; its type was found by reading it."""
+    duration_us: int = 0
+    """Of sound, or to the end of the last subtitle; 0: it has none."""
+    width: int = 0
+    """Of a picture, like `height`."""
+    height: int = 0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class GateLook:
     """What one gate of a release saw when it was looked at last. Counts are of jobs."""
 
@@ -754,6 +771,8 @@ class JobChanged:
     changed_us: int
     arm: str = ""
     """As in VideoFinished."""
+    assets: tuple[AssetRef, ...] = ()
+    """What it is made with, in the order of use, as its names meant it when it was accepted."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -806,6 +825,18 @@ class ReleaseCause:
     examples: tuple[str, ...]
     """Job ids, the newest first."""
     found_us: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class AssetChanged:
+    """The last state of an asset. What was removed can be named by no new job; jobs that name it already keep it."""
+
+    topic: ClassVar[str] = "longtake.assets.v1"
+    asset: AssetRef
+    added_us: int
+    """Of the versions of a name, the one added last is meant where none is said."""
+    removed_us: int = 0
+    """0: it was not."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -27,6 +27,7 @@ Event: TypeAlias = (
     | r.JobChanged
     | r.ReleaseChanged
     | r.ReleaseCause
+    | r.AssetChanged
     | r.PlayReported
     | r.JobState
     | r.JobProgress
@@ -55,6 +56,7 @@ EVENTS: tuple[type[Event], ...] = (
     r.JobChanged,
     r.ReleaseChanged,
     r.ReleaseCause,
+    r.AssetChanged,
     r.PlayReported,
     r.JobState,
     r.JobProgress,
@@ -73,7 +75,13 @@ class Topic:
     compacted: bool = False
 
 
-_COMPACTED = {r.JobChanged.topic, r.JobState.topic, r.EngineBaseline.topic, r.ReleaseChanged.topic}
+_COMPACTED = {
+    r.JobChanged.topic,
+    r.JobState.topic,
+    r.EngineBaseline.topic,
+    r.ReleaseChanged.topic,
+    r.AssetChanged.topic,
+}
 
 
 def _topics() -> tuple[Topic, ...]:
@@ -101,5 +109,7 @@ def key_of(event: Event) -> str:
             return f"release/{event.name}"
         case r.ReleaseCause():
             return f"cause/{event.name}"
+        case r.AssetChanged():
+            return f"asset/{event.asset.name}@{event.asset.version}"
         case _:
             return event.job_id
