@@ -40,6 +40,9 @@ from gpu_consumers.pipe import (
 )
 from gpu_consumers.stages import Beat, Decoded, Denoised, Fetched, Saved, Stages
 from gpu_consumers.warm import begin, warm_request
+from infra import logs
+from infra.bus.in_hand import Ids, in_hand
+from infra.bus.process import run_process
 from infra.objects import Objects
 from schemas.codec import decode, encode
 from schemas.engines import add_installed
@@ -63,6 +66,7 @@ class Task(Generic[In]):
     number: int
     request: SegmentRequested
     made: In
+    trace_id: str = ""
 
 
 class StoppedError(Exception):
@@ -136,10 +140,10 @@ class Pipeline:
             pass
         empty_cuda_cache()
 
-    def submit(self, number: int, request: SegmentRequested) -> None:
+    def submit(self, number: int, request: SegmentRequested, trace_id: str) -> None:
         """Take a request in."""
         self._meter.arrived(number)
-        self._asked.put(Task(number=number, request=request, made=None))
+        self._asked.put(Task(number=number, request=request, made=None, trace_id=trace_id))
 
     def stop(self, number: int) -> None:
         """Drop a request at its next step. One that is answered already stays so."""
@@ -154,8 +158,9 @@ class Pipeline:
     ) -> None:
         while True:
             task = source.get()
+            about = in_hand(Ids(job_id=task.request.job_id, trace_id=task.trace_id))
             try:
-                with self._pool.segment() if first in ENGINE_STAGES else nullcontext():
+                with about, self._pool.segment() if first in ENGINE_STAGES else nullcontext():
                     self._beat(task.number, first)
                     made = work(task.request, task.made, partial(self._beat, task.number))
             except StoppedError:
@@ -166,7 +171,7 @@ class Pipeline:
                 self._answer(task.number, self._stages.failed(task.request, error))
             else:
                 self._beat(task.number, Stage.QUEUED)
-                sink(Task(number=task.number, request=task.request, made=made))
+                sink(Task(number=task.number, request=task.request, made=made, trace_id=task.trace_id))
                 del made
             del task  # a state that is given up is gone only when nothing refers to it
 
@@ -174,7 +179,7 @@ class Pipeline:
         if isinstance(task.made, SegmentGenerated):
             self._answer(task.number, task.made)
         else:
-            self._fetched.put(Task(number=task.number, request=task.request, made=task.made))
+            self._fetched.put(Task(number=task.number, request=task.request, made=task.made, trace_id=task.trace_id))
 
     def _after_decode(self, task: Task[Decoded]) -> None:
         self._meter.served(task.number)
@@ -186,7 +191,15 @@ class Pipeline:
     def _answer(self, number: int, event: SegmentGenerated | SegmentFailed) -> None:
         self._meter.served(number)
         busy_us, waiting_us = self._meter.totals_us()
-        self._pipe.send(Done(number=number, event=encode(event), busy_us=busy_us, waiting_us=waiting_us))
+        self._pipe.send(
+            Done(
+                number=number,
+                event=encode(event),
+                busy_us=busy_us,
+                waiting_us=waiting_us,
+                fragmentation=self._pool.fragmentation,
+            )
+        )
 
     def _dropped(self, number: int) -> None:
         self._unwanted.discard(number)
@@ -208,7 +221,7 @@ class Pipeline:
         number, stage = self._in_hand[ident or 0]
         reason = f"{error.exc_type.__name__}: {error.exc_value}"
         self._pipe.send(LastWords(number=number, stage=stage, kind=_kind(error.exc_value), reason=reason))
-        threading.__excepthook__(error)
+        log.critical("ended by request %d in %s", number, stage, exc_info=error.exc_value)
         sys.stderr.flush()
         os._exit(1)
 
@@ -227,6 +240,7 @@ def serve(fd: int) -> None:
     pipe = ChildEnd(fd)
     config = pipe.receive()
     assert isinstance(config, Open)  # noqa: S101
+    logs.set_up(config.logs, "engine")
     add_installed()
     pipeline = Pipeline(pipe, config)
     pipeline.start()
@@ -241,8 +255,8 @@ def serve(fd: int) -> None:
         assert isinstance(message, Generate)  # noqa: S101
         request = decode(message.request)
         assert isinstance(request, SegmentRequested)  # noqa: S101
-        pipeline.submit(message.number, request)
+        pipeline.submit(message.number, request, message.trace_id)
 
 
 if __name__ == "__main__":
-    serve(int(sys.argv[1]))
+    run_process(partial(serve, int(sys.argv[1])))

@@ -25,6 +25,11 @@ COPY = Gauge(
 )
 USED = Gauge("longtake_gpu_memory_used_bytes", "Device memory in use.", ("gpu",))
 TOTAL = Gauge("longtake_gpu_memory_bytes", "Device memory.", ("gpu",))
+FRAGMENTATION = Gauge(
+    "longtake_gpu_pool_fragmentation_ratio",
+    "Share of the allocator's pool that lies idle between blocks in use, after the last segment.",
+    ("gpu",),
+)
 TEMPERATURE = Gauge("longtake_gpu_temperature_celsius", "Of the device.", ("gpu",))
 
 log = logging.getLogger(__name__)
@@ -68,6 +73,11 @@ class GpuMeter:
         """From now on this device; empty: none."""
         self._uuid = uuid
         self._share = self._read_s = 0.0
+
+    def pool(self, fragmentation: float) -> None:
+        """The engine process has looked at its allocator. Without a device there is none."""
+        if self._uuid:
+            FRAGMENTATION.labels(self._uuid).set(fragmentation)
 
     def full(self) -> str:
         """What is wrong if its memory is nearly used up. Reads the device at most once a second."""

@@ -11,6 +11,7 @@ from gpu_consumers.pipe import Open
 from gpu_consumers.supervisor import Supervisor
 from infra.bus.clients import Member
 from infra.bus.ended import EndedJobs, following
+from infra.bus.in_hand import ids_of
 from infra.bus.message import Message
 from infra.bus.process import stop_on_signals
 from infra.bus.requests import request_in
@@ -34,7 +35,13 @@ class Generate:
     """The work of a generate worker (`infra.bus.work.Work`). `worker` is the slot's stable name; the slot decides its GPU."""
 
     def __init__(self, settings: Settings, worker: str, slot: int = 0) -> None:
-        config = Open(objects=settings.objects, worker=worker, held_states=2 * settings.slots, warm=settings.warm)
+        config = Open(
+            objects=settings.objects,
+            worker=worker,
+            held_states=2 * settings.slots,
+            warm=settings.warm,
+            logs=settings.logs,
+        )
         self._ended = EndedJobs()
         self._supervisor = Supervisor(config, settings.segment_timeout_s, slot)
 
@@ -46,7 +53,7 @@ class Generate:
         try:
             request = requested(message)
             if not self._ended.cover(request):
-                return self._supervisor.submit(request)
+                return self._supervisor.submit(request, ids_of(message).trace_id)
             nothing: Answer = Future()
             nothing.set_result(())
             return nothing

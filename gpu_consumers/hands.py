@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from gpu_consumers.blame import Stall, Suspect
 from gpu_consumers.patience import Patience
 from gpu_consumers.pipe import ENGINE_STAGES, Stage
+from infra.bus.in_hand import Ids
 from infra.bus.work import Answer
 from schemas.records import SegmentRequested
 
@@ -23,12 +24,18 @@ class Hand:
     number: int
     request: SegmentRequested
     answer: Answer
+    trace_id: str = ""
     stage: Stage = Stage.QUEUED
     beat_s: float = 0.0
     crashes: int = 0
     """Processes that ended without a word while the engine worked on it."""
     stop_by_s: float = math.inf
     """The process was told to drop it, and has to have done so by then."""
+
+    @property
+    def ids(self) -> Ids:
+        """For the log."""
+        return Ids(job_id=self.request.job_id, trace_id=self.trace_id)
 
     def step_kind(self) -> Hashable:
         """Steps of one kind take about the same time."""

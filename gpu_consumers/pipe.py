@@ -7,7 +7,7 @@ import os
 import threading
 from enum import StrEnum
 from multiprocessing.connection import Connection
-from typing import TypeAlias
+from typing import Literal, TypeAlias
 
 import msgspec
 
@@ -43,6 +43,7 @@ class Open(msgspec.Struct, frozen=True, tag=True, kw_only=True):
     held_states: int
     warm: str = ""
     """What to make ready before it says so (`warm.py`); empty: nothing."""
+    logs: Literal["text", "json"] = "text"
     faults: str = ""
     """A folder of faults on purpose (`inject.py`); empty: none."""
 
@@ -52,6 +53,8 @@ class Generate(msgspec.Struct, frozen=True, tag=True, kw_only=True):
 
     number: int
     request: bytes
+    trace_id: str = ""
+    """For the lines that are logged meanwhile."""
 
 
 class Stop(msgspec.Struct, frozen=True, tag=True, kw_only=True):
@@ -82,12 +85,16 @@ class Step(msgspec.Struct, frozen=True, tag=True, kw_only=True):
 
 
 class Done(msgspec.Struct, frozen=True, tag=True, kw_only=True):
-    """A request is answered by a SegmentGenerated or SegmentFailed in Avro; how busy the engine was until now."""
+    """A request is answered by a SegmentGenerated or SegmentFailed in Avro; how busy the engine was until now.
+
+    `fragmentation` is the share of the allocator's pool that lies idle between blocks in use (`memory/fragmentation.py`).
+    """
 
     number: int
     event: bytes
     busy_us: int
     waiting_us: int
+    fragmentation: float = 0.0
 
 
 class Stopped(msgspec.Struct, frozen=True, tag=True, kw_only=True):

@@ -21,6 +21,7 @@ from gpu_consumers.pipe import Done, EngineOpened, FromChild, Generate, LastWord
 from gpu_consumers.process import EngineProcess
 from gpu_consumers.remedies import Remedies
 from infra.bus.errors import LostWorkerError
+from infra.bus.in_hand import in_hand
 from infra.bus.work import Answer
 from schemas.codec import decode, encode
 from schemas.records import SegmentFailed, SegmentGenerated, SegmentRequested
@@ -67,7 +68,7 @@ class Supervisor:
         self._thread = threading.Thread(target=self._run, name="supervisor", daemon=True)
         self._thread.start()
 
-    def submit(self, request: SegmentRequested) -> Answer:
+    def submit(self, request: SegmentRequested, trace_id: str = "") -> Answer:
         """Start the work. The future raises EngineProcessError if the process cannot be kept running."""
         answer: Answer = Future()
         answer.set_running_or_notify_cancel()
@@ -76,7 +77,7 @@ class Supervisor:
             if self._over:
                 answer.set_exception(EngineProcessError("the engine process is not running"))
             else:
-                self._new.put(Hand(number=self._numbers, request=request, answer=answer))
+                self._new.put(Hand(number=self._numbers, request=request, answer=answer, trace_id=trace_id))
                 os.write(self._wake, b"\0")
         return answer
 
@@ -171,7 +172,8 @@ class Supervisor:
 
     def _dropped(self, number: int) -> None:
         hand = self._hands.pop(number)
-        log.info("%s segment %d is dropped: its job has ended", hand.request.job_id, hand.request.segment)
+        with in_hand(hand.ids):
+            log.info("%s segment %d is dropped: its job has ended", hand.request.job_id, hand.request.segment)
         hand.answer.set_result(())
 
     def _hear(self, message: FromChild | None) -> bool:
@@ -205,9 +207,11 @@ class Supervisor:
         self._fruitless = 0
         self._busy_us = (self._busy_before_us[0] + message.busy_us, self._busy_before_us[1] + message.waiting_us)
         count_busy(self._busy_us)
+        self._gpu.pool(message.fragmentation)
         hand = self._hands.pop(message.number)
         event = decode(message.event)
-        self._log_answer(hand.request, event)
+        with in_hand(hand.ids):
+            self._log_answer(hand.request, event)
         if isinstance(event, SegmentFailed):
             self._remedies.failed(hand.request, event.kind)
         count_segment(event)
@@ -230,7 +234,8 @@ class Supervisor:
             version = self._versions.get(hand.request.engine, "")
             error = EngineError(blamed.kind, blamed.reason)
             event = failed(hand.request, error, engine_version=version, worker=self._config.worker)
-            self._log_answer(hand.request, event)
+            with in_hand(hand.ids):
+                self._log_answer(hand.request, event)
             count_segment(event)
             hand.answer.set_result((event,))
             return
@@ -267,4 +272,4 @@ class Supervisor:
 
 
 def _generate(hand: Hand) -> Generate:
-    return Generate(number=hand.number, request=encode(hand.request))
+    return Generate(number=hand.number, request=encode(hand.request), trace_id=hand.trace_id)

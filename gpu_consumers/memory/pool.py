@@ -18,6 +18,8 @@ class Pool:
     def __init__(self, stats: Callable[[], Mapping[str, int]], rebuild: Callable[[], None]) -> None:
         """`stats`: as of `torch.cuda.memory_stats()`; `rebuild` gives everything back that can be."""
         self._stats, self._rebuild = stats, rebuild
+        self.fragmentation = 0.0
+        """Of the pool, when it was looked at last."""
         self._working = 0
         self._due = False
         self._futile = False
@@ -49,7 +51,7 @@ class Pool:
                 self._changed.notify_all()
 
     def _look(self) -> Care:
-        ratio = fragmentation(self._stats())
+        self.fragmentation = ratio = fragmentation(self._stats())
         wanted = care(ratio)
         if wanted is not Care.NONE:
             log.info("memory pool: %.0f %% of it lies idle between blocks in use: %s", 100 * ratio, wanted)

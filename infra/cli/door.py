@@ -4,7 +4,7 @@ from typing import Annotated
 
 import typer
 
-from infra.cli import logs
+from infra import logs
 from infra.cli.errors import CliError, Exit
 from infra.cli.output import say
 from infra.cli.reach import reach

@@ -14,8 +14,8 @@ from typing import Annotated
 
 import typer
 
+from infra import logs
 from infra.bus.process import run_process
-from infra.cli import logs
 from infra.cli.reach import addressed
 from infra.settings import Settings
 

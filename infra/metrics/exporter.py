@@ -16,6 +16,7 @@ from infra.metrics.door import Door, Health
 from infra.metrics.line import SOURCES, Line
 from infra.metrics.outside import dead_letter_places, look_at_disk, look_at_groups, look_at_services
 from infra.settings import Settings
+from qc_consumers.profile import load_profiles
 from schemas.errors import BadInputError
 
 _EVERY_S = 2.0
@@ -29,7 +30,7 @@ def run(settings: Settings, slot: int) -> None:
     if slot:
         raise ValueError("the exporter is one process: slot 0")
     stop = stop_on_signals()
-    client, line = clients.admin(settings), Line()
+    client, line = clients.admin(settings), Line(profile.name for profile in load_profiles())
     letters = dead_letter_places(client)
     # A request to Kafka may take its ten seconds several times while a broker is away.
     with (

@@ -5,11 +5,16 @@ from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 
+from prometheus_client import Gauge
+
 from infra.objects import Objects, Stored
 from infra.settings import Settings
 from infra.storage.marks import read_marks
 from infra.storage.retention import Kind, Marks, job_of, keep_of, kind_of, removable
 
+OBJECTS = Gauge("longtake_store_objects", "Objects in the store after the last sweep, by what they are.", ("kind",))
+BYTES = Gauge("longtake_store_bytes", "Their size.", ("kind",))
+SWEPT = Gauge("longtake_store_swept_timestamp_seconds", "When the store was listed last, since the epoch.")
 log = logging.getLogger(__name__)
 
 
@@ -52,12 +57,24 @@ def sweep(settings: Settings, objects: Objects) -> Found:
     """Remove what may go. Raises: BusError if the log cannot be read to its end: then nothing is removed."""
     found = look(settings, objects)
     objects.delete(stored.key for stored in found.removable)
+    _count(found)
     leftovers = objects.delete_broken_uploads(settings.sweep_grace_s)
     log.info(
         "swept: %d of %d objects, %.1f MB; %d uploads that a crash cut short",
         *(len(found.removable), found.objects.total(), found.removable_bytes / 1e6, leftovers),
     )
     return found
+
+
+def _count(found: Found) -> None:
+    gone = Counter(kind_of(stored.key) for stored in found.removable)
+    gone_bytes = Counter[Kind]()
+    for stored in found.removable:
+        gone_bytes[kind_of(stored.key)] += stored.size_bytes
+    for kind in Kind:
+        OBJECTS.labels(kind.value).set(found.objects[kind] - gone[kind])
+        BYTES.labels(kind.value).set(found.size_bytes[kind] - gone_bytes[kind])
+    SWEPT.set_to_current_time()
 
 
 def _listed(objects: Objects, marks: Marks) -> Iterator[Stored]:

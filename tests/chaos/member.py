@@ -3,11 +3,11 @@
 import argparse
 from dataclasses import replace
 
+from infra import logs
 from infra.bus.process import run_process, stop_on_signals
 from infra.bus.table import run_table
 from infra.bus.work import ThreadWork
 from infra.bus.worker import run_worker
-from infra.cli import logs
 from infra.settings import Settings
 from tests.bus.line import TABLE, WORKER, Counter, reply
 

@@ -1,5 +1,6 @@
 """An engine process that crashes, is killed, stalls, is stopped, or loses its worker or its store."""
 
+import json
 import os
 import signal
 import subprocess
@@ -15,7 +16,7 @@ from gpu_consumers.generate import Generate
 from gpu_consumers.supervisor import EngineProcessError
 from infra.settings import Settings
 from schemas.records import FailureKind, SegmentFailed, SegmentGenerated
-from tests.gpu_consumers.answers import Start, generated, only
+from tests.gpu_consumers.answers import Start, failed, generated, only
 from tests.gpu_consumers.requests import message_of, segment_request
 
 STALL_S = 5.0
@@ -96,6 +97,13 @@ def test_closing_gives_up_at_once_and_leaves_no_process(start: Start, caplog: py
         outcome.result(0)
     with pytest.raises(EngineProcessError):
         work.submit(message_of(segment_request("late"))).result(0)
+
+
+def test_the_engine_process_logs_as_the_worker_does(start: Start, capfd: pytest.CaptureFixture[str]) -> None:
+    failed(start(logs="json"), segment_request("full", options={"fault": "oom"}))
+    (said,) = [json.loads(line) for line in capfd.readouterr().err.splitlines()]
+    assert (said["level"], said["logger"], said["role"]) == ("CRITICAL", "__main__", "engine")
+    assert "EngineError" in said["error"]
 
 
 def test_an_object_store_that_cannot_be_written_ends_the_worker_and_fails_no_segment(

@@ -79,10 +79,13 @@ def test_a_pool_is_rebuilt_after_a_segment_and_only_above_seventy_percent() -> N
     allocator = Allocator(100, 500, 700, 701, 0)
     pool = Pool(allocator.stats, allocator.rebuild)
     counts: list[int] = []
+    seen: list[float] = []
     for _ in range(5):
         with pool.segment():
             counts.append(allocator.rebuilt)
         counts.append(allocator.rebuilt)
+        seen.append(pool.fragmentation)
+    assert seen == [0.1, 0.5, 0.7, 0, 0], "as it is after the segment, and after what was done about it"
     assert counts == [0, 0, 0, 0, 0, 0, 0, 1, 1, 1]
 
 

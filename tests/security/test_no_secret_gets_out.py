@@ -14,10 +14,10 @@ from gpu_consumers.memory.environment import engine_environment
 from infra.bus.access import protocol_of
 from infra.bus.dead_letters import dead_letters
 from infra.bus.reader import Reader
-from infra.cli.logs import OneLine
 from infra.cli.main import main
 from infra.local.ports import free_port
 from infra.local.services import Services, environment, filled, write_services
+from infra.logs import OneLine
 from infra.redact import HIDDEN, redacted
 from infra.settings import Settings
 from schemas.codec import encode

@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pytest
 from confluent_kafka import TopicPartition
+from prometheus_client import REGISTRY
 
 from infra.bus import clients
 from infra.bus.clients import Member
@@ -175,6 +176,8 @@ def test_a_finished_job_keeps_its_video_only(settings: Settings, objects: Object
     assert held(objects, (video, *others)) == [objects.key_of(video)]
     folder = path_of(objects, video).parents[1]
     assert [path.name for path in folder.iterdir()] == ["videos"], "nor are empty folders left"
+    left = {kind: REGISTRY.get_sample_value("longtake_store_bytes", {"kind": kind}) for kind in ("videos", "pieces")}
+    assert left == {"videos": video.size_bytes, "pieces": 0}
 
 
 def test_jobs_of_another_cluster_are_left_alone_and_reported(settings: Settings, objects: Objects) -> None:

@@ -8,10 +8,10 @@ from dataclasses import replace
 
 import pytest
 
-from infra.bus.in_hand import in_hand
+from infra.bus.in_hand import Ids, in_hand
 from infra.bus.message import Message
 from infra.bus.work import ThreadWork
-from infra.cli.logs import JsonLine
+from infra.logs import JsonLine
 from schemas.headers import trace_id, trace_root
 from schemas.topics import Event
 from tests.director import builders as b
@@ -38,6 +38,8 @@ def test_a_line_says_when_where_and_about_which_job_and_trace() -> None:
     with in_hand(HAND):
         about = {"job_id": "boat", "trace_id": trace_id(trace_root("a caller"))}
         assert line("two\nlines") == expected | about
+    with in_hand(Ids(**about)):
+        assert line("two\nlines") == expected | about, "an engine process knows no more of a record"
     assert line("two\nlines") == expected
 
 

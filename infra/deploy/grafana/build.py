@@ -61,6 +61,30 @@ LINE = (
             ("sum(longtake_dead_letters_total) or vector(0)", "put aside"),
         ),
     ),
+    Panel(
+        title="VMAF of pieces, lowest twentieth",
+        queries=(
+            (
+                "histogram_quantile(0.05, sum by (le, profile) (rate(longtake_piece_vmaf_bucket[$__rate_interval])))",
+                "{{profile}}",
+            ),
+        ),
+    ),
+    Panel(
+        title="Found by gates, in an hour",
+        queries=(
+            (
+                "sum by (gate, profile, verdict) (increase(longtake_gate_findings_total[1h])) or vector(0)",
+                "{{gate}} {{profile}} {{verdict}}",
+            ),
+        ),
+    ),
+    Panel(
+        title="Store",
+        unit="bytes",
+        queries=(("sum by (kind) (longtake_store_bytes)", "{{kind}}"),),
+        about="As the last sweep left it.",
+    ),
     Panel(title="Services", queries=(("longtake_service_up", "{{service}}"),)),
     Panel(title="Insert, p95", unit="s", queries=((_p95("longtake_insert_seconds", "table"), "{{table}}"),)),
     Panel(
@@ -113,6 +137,12 @@ FLEET = (
         queries=(("longtake_gpu_memory_used_bytes / longtake_gpu_memory_bytes", "{{gpu}}"),),
     ),
     Panel(title="GPU memory traffic", unit="percentunit", queries=(("longtake_gpu_memory_copy_ratio", "{{gpu}}"),)),
+    Panel(
+        title="Allocator fragmentation",
+        unit="percentunit",
+        queries=(("longtake_gpu_pool_fragmentation_ratio", "{{gpu}}"),),
+        about="Above 70 % the pool is rebuilt between segments.",
+    ),
     Panel(title="GPU temperature", unit="celsius", queries=(("longtake_gpu_temperature_celsius", "{{gpu}}"),)),
 )
 
