@@ -772,7 +772,7 @@ class JobChanged:
     arm: str = ""
     """As in VideoFinished."""
     assets: tuple[AssetRef, ...] = ()
-    """What it is made with, in the order of use, as its names meant it when it was accepted."""
+    """What it is made with, each once, in the order of use, as its names meant it when it was accepted. None when it is finished."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -881,6 +881,8 @@ class Plan:
     encode: Encode
     lint: tuple[Lint, ...]
     renditions: tuple[Rendition, ...] = ()
+    assets: tuple[AssetRef, ...] = ()
+    """What it is made with, each once, in the order of use. Not kept when the job is finished."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -3,6 +3,7 @@
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field, replace
 
+from infra.assets.catalogue import Catalogue
 from infra.bus.decision import Decision
 from infra.bus.letter import parse
 from infra.bus.message import Message
@@ -47,7 +48,9 @@ class JobDecider:
     instruct: Instruct
     limits: Limits = field(default_factory=Limits)
     releases: Callable[[], Sequence[r.ReleaseChanged]] = tuple
-    """As they are now: the one input that is no argument. A job is drawn once, and its row keeps what came of it."""
+    """As they are now. These two are inputs that are no arguments: a job is planned once, and its row keeps what came of them."""
+    assets: Catalogue = field(default_factory=Catalogue)
+    """What names of assets mean now."""
 
     def decide(self, message: Message, state: r.JobState | None, now_us: int) -> Decision:
         """The job after `message`. What the job has moved past, or knows already, changes nothing."""
@@ -126,12 +129,12 @@ class JobDecider:
 
     def _planned(self, prompt: r.PromptSubmitted) -> tuple[r.Plan, str]:
         """The plan, and the arm of a release that the job is in. Raises: BadInputError."""
-        plan = planned(prompt, self.instruct)
+        plan = planned(prompt, self.instruct, self.assets)
         release = concerning(prompt, self.releases())
         if release is None:
             return plan, ""
         try:
-            changed = planned(changed_prompt(prompt, release), self.instruct)
+            changed = planned(changed_prompt(prompt, release), self.instruct, self.assets)
         except BadInputError:
             return plan, ""  # the candidate cannot make such a job: it is on neither side
         if not is_candidate(prompt.job_id, release):

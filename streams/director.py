@@ -7,6 +7,8 @@ import time
 from collections.abc import Callable, Sequence
 from itertools import chain
 
+from infra.assets.catalogue import Catalogue
+from infra.assets.known import following_catalogue
 from infra.bus.clients import Member
 from infra.bus.process import stop_on_signals
 from infra.bus.table import run_table
@@ -37,11 +39,13 @@ def run(settings: Settings, slot: int) -> None:
         weights=settings.tenant_weights,
     )
     member = Member(role="director", topics=INPUTS, slot=slot)
-    with following(settings) as releases:
-        while not releases.read.wait(_TURN_S):  # a job must not be planned past a release that was there before it
-            if stop.is_set():
-                return
-        decider = JobDecider(rules=rules, instruct=instruct_shots, limits=limits, releases=releases.all)
+    assets = Catalogue()
+    with following(settings) as releases, following_catalogue(settings, assets) as assets_read:
+        for read in (releases.read, assets_read):  # a job must not be planned past what was there before it
+            while not read.wait(_TURN_S):
+                if stop.is_set():
+                    return
+        decider = JobDecider(rules=rules, instruct=instruct_shots, limits=limits, releases=releases.all, assets=assets)
         run_table(settings, member, decider, stop, DiskWatch(settings).has_room)
 
 

@@ -4,6 +4,7 @@ from collections.abc import Sequence
 from itertools import pairwise
 from typing import Protocol
 
+from infra.assets.catalogue import Catalogue
 from schemas.engines import ENGINES
 from schemas.records import (
     AssemblyState,
@@ -31,6 +32,7 @@ MAX_SEGMENTS = 2000
 """44 minutes at 24 fps with the animatic engine. The row of such a job has to fit into a record."""
 MAX_RENDITION_PIECES = 2500
 """The row names them all, up to 330 bytes each."""
+NO_ASSETS = Catalogue()
 _MAX_LINT = 50
 """Remarks travel in every JobChanged."""
 _ASPECTS = (16 / 9, 9 / 16, 1.0)
@@ -47,8 +49,9 @@ class Instruct(Protocol):
         ...
 
 
-def planned(prompt: PromptSubmitted, instruct: Instruct) -> Plan:
-    """What the prompt is cut into. Raises: BadInputError naming field and rule."""
+def planned(prompt: PromptSubmitted, instruct: Instruct, assets: Catalogue = NO_ASSETS) -> Plan:
+    """What the prompt is cut into. `assets` says what names of assets mean. Raises: BadInputError naming field and rule."""
+    del assets
     board = storyboard(prompt)
     limits = ENGINES[prompt.engine]
     segments = cut(board.starts, board.transitions, limits)

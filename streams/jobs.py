@@ -141,4 +141,5 @@ def changed(job: JobState) -> JobChanged:
         submitted_us=job.submitted_us,
         changed_us=job.changed_us,
         arm=job.arm,
+        assets=plan.assets,
     )

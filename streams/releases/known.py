@@ -1,25 +1,15 @@
 """longtake.releases.v1 -> the releases, for those who must know them. Outside every group."""
 
-import logging
 import threading
 from collections.abc import Generator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 
-from confluent_kafka import KafkaException
-
-from infra.bus.errors import BusError
-from infra.bus.message import Message
-from infra.bus.reader import Reader, event_of
+from infra.bus.following import all_events
+from infra.bus.following import following as following_topic
 from infra.settings import Settings
-from schemas.errors import BadInputError
 from schemas.records import ReleaseCause, ReleaseChanged
-
-_TURN_S = 0.1
-_PAUSE_S = 1.0
-_LEAVE_S = 1.0
-
-log = logging.getLogger(__name__)
+from schemas.topics import Event
 
 
 @dataclass(slots=True)
@@ -35,13 +25,8 @@ class Releases:
         """Safe to call from another thread."""
         return tuple(self.releases.copy().values())
 
-    def take(self, message: Message) -> None:
-        """What a record says; one that cannot be read says nothing."""
-        try:
-            event = event_of(message)
-        except BadInputError as error:
-            log.warning("%s cannot be read: %s", message.id, error)
-            return
+    def take(self, event: Event) -> None:
+        """What an event says."""
         if isinstance(event, ReleaseChanged):
             self.releases[event.name] = event
         elif isinstance(event, ReleaseCause):
@@ -51,36 +36,14 @@ class Releases:
 def read_releases(settings: Settings) -> Releases:
     """As they are now. Raises: BusError."""
     found = Releases()
-    with Reader.from_beginning(settings, [ReleaseChanged.topic]) as reader:
-        for message in reader.to_end():
-            found.take(message)
+    for event in all_events(settings, ReleaseChanged.topic):
+        found.take(event)
     return found
 
 
 @contextmanager
 def following(settings: Settings) -> Generator[Releases]:
     """Releases that are kept up to date, from a thread of its own; wait for `read` before the first is needed."""
-    releases, over = Releases(), threading.Event()
-    thread = threading.Thread(target=_follow, args=(settings, releases, over), name="releases", daemon=True)
-    thread.start()
-    try:
+    releases = Releases()
+    with following_topic(settings, ReleaseChanged.topic, releases.take) as releases.read:
         yield releases
-    finally:
-        over.set()
-        thread.join(_LEAVE_S)  # it may be waiting for a broker that is away
-
-
-def _follow(settings: Settings, releases: Releases, over: threading.Event) -> None:
-    """A broker that is away only makes them older."""
-    while not over.is_set():
-        try:
-            with Reader.from_beginning(settings, [ReleaseChanged.topic]) as reader:
-                for message in reader.to_end():
-                    releases.take(message)
-                releases.read.set()
-                while not over.is_set():
-                    if message := reader.poll(_TURN_S):
-                        releases.take(message)
-        except (BusError, KafkaException) as error:
-            log.warning("releases are not followed: %s", error)
-            over.wait(_PAUSE_S)

@@ -10,7 +10,7 @@ from tests.chaos.line import Form, run_line
 from tests.chaos.outcome import Outcome, table
 from tests.chaos.schedule import small
 
-pytestmark = pytest.mark.timeout(600)
+pytestmark = pytest.mark.timeout(400)
 
 BUS_SEED, LINE_SEED = 18, 31
 SESSION_S = 6.0

@@ -195,6 +195,8 @@ class Watch:
                 recovery.took_s = now_s - recovery.began_s
                 self.pending.remove(recovery)
                 self.done.append(recovery)
+            elif not any(self._tail.last.get(place[1:], -1) >= offset for place, offset in recovery.before.items()):
+                recovery.idle = True  # what waited was committed as the fault came: there is nothing to recover
 
     def _moved(self, recovery: Recovery, offsets: Mapping[Place, int]) -> bool:
         if recovery.idle and not recovery.before:
