@@ -20,6 +20,7 @@ from benchmarks import (
     ladder,
     line,
     qc,
+    recovery,
     startup,
 )
 from infra.bus.topics import create_topics
@@ -87,6 +88,7 @@ def main() -> None:
         "bus": lambda: _with_services(bus.measure),
         "director": lambda: _with_services(director.measure),
         "flood": lambda: _with_services(flood.measure),
+        "recovery": lambda: _with_services(recovery.measure),
         "qc": lambda: _with_services(qc.measure),
         "assembly": assembly.measure,
         "ladder": ladder.measure,
