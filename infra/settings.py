@@ -114,6 +114,12 @@ class Settings(BaseSettings):
     """None: for ever."""
     warm: str = ""
     """What a generate worker makes ready before it takes work: `causal_dit 832x480 config=self-forcing-1.3b`; docs/engines.md."""
+    asset_cache_bytes: int = Field(default=2 << 30, ge=0)
+    """Of assets on this machine's disk, in `state`, for all its processes together."""
+    asset_nodes: dict[str, str] = Field(default_factory=dict)
+    """`{"m1": "eu", "m2": "us"}`: the machines that keep assets and their regions; empty: each keeps what it uses."""
+    asset_node: str = ""
+    """Which of them this is; empty: the one of its host name."""
     segment_timeout_s: float = 600.0
     """A segment whose engine has not made a step for this long is given up."""
 

@@ -9,6 +9,8 @@ from schemas.errors import BadInputError
 from schemas.records import AssetChanged, AssetRef
 from schemas.topics import Event
 
+CONTENT = "assets/content/"
+"""Keys of what assets hold begin so."""
 _NAME = re.compile(r"[a-z0-9](?:[a-z0-9._-]{0,62}[a-z0-9])?")
 _VERSION = re.compile(r"[A-Za-z0-9](?:[A-Za-z0-9._-]{0,38}[A-Za-z0-9])?")
 _REGION = re.compile(r"[a-z0-9-]{0,40}")

@@ -13,6 +13,7 @@ from pydantic import ValidationError
 from infra.bus.errors import BusError
 from infra.cli import (
     acls,
+    asset,
     demo,
     diagnose,
     door,
@@ -87,6 +88,7 @@ def new_app() -> typer.Typer:
     app.command(rich_help_panel=_LOOK, epilog=diagnose.EXAMPLES)(diagnose.diagnose)
     app.command(rich_help_panel=_LOOK, epilog=plan.EXAMPLES)(plan.plan)
     app.add_typer(acls.app, name="acls", rich_help_panel=_LINE)
+    app.add_typer(asset.app, name="asset", rich_help_panel=_JOBS)
     app.add_typer(letters.app, name="dead-letters", rich_help_panel=_LOOK)
     app.add_typer(insights.app, name="insights", rich_help_panel=_LOOK)
     app.add_typer(registry.app, name="registry", rich_help_panel=_LOOK)

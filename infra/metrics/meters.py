@@ -25,3 +25,19 @@ ALERTS = Counter(
     "longtake_alerts_total", "Tries to call a webhook: delivered, again, refused; old: not tried.", ("hook", "outcome")
 )
 DEAD_LETTERS = Counter("longtake_dead_letters_total", "Records that were put aside.", ("topic", "rule"))
+
+ASSET_READS = Counter(
+    "longtake_asset_reads_total",
+    "Assets that work asked for: hit, there already; waited, another was fetching it; miss, fetched now.",
+    ("outcome",),
+)
+ASSET_READ_BYTES = Counter("longtake_asset_read_bytes_total", "Bytes of these assets.", ("outcome",))
+ASSET_FETCHED_BYTES = Counter(
+    "longtake_asset_fetched_bytes_total",
+    "Bytes of assets from the store: need, work waited; ahead, none did.",
+    ("why",),
+)
+ASSETS_DAMAGED = Counter("longtake_assets_damaged_total", "Files of the cache that had other bytes than they should.")
+ASSET_CACHE_BYTES = Gauge(
+    "longtake_asset_cache_bytes", "On this machine's disk: owned, it is to keep them; guests, others are.", ("kept",)
+)

@@ -1,8 +1,8 @@
-"""Every topic that names objects, longtake.jobs.state.v1 -> what the log still refers to.
+"""Every topic that names objects, longtake.assets.v1, longtake.jobs.state.v1 -> what the log still refers to.
 
 The order matters. An object goes from the store (young) to an event (in flight) to a row of the table. They are looked at in
 this order: the store's clock, then what each group has read, then the records it has not, then the table. So an object on its
-way is seen where it is or where it goes to.
+way is seen where it is or where it goes to. An asset goes from the store to the catalogue and from there to rows: the same.
 """
 
 import sys
@@ -12,6 +12,8 @@ from collections.abc import Iterable, Iterator
 from confluent_kafka import ConsumerGroupTopicPartitions, TopicPartition
 from confluent_kafka.admin import AdminClient
 
+from infra.assets.catalogue import CONTENT, Catalogue
+from infra.assets.known import read_catalogue
 from infra.bus import clients
 from infra.bus.clients import Member
 from infra.bus.errors import BusError
@@ -63,7 +65,15 @@ def read_marks(settings: Settings, objects: Objects) -> Marks:
     starts = _unread(client)
     _settle(client, starts)
     in_flight = frozenset(_in_flight(settings, objects, starts))
-    return Marks(since_s=since_s, in_flight=in_flight, jobs=dict(_jobs(settings, client, objects)))
+    catalogue = read_catalogue(settings)
+    jobs = dict(_jobs(settings, client, objects))
+    return Marks(
+        since_s=since_s,
+        in_flight=in_flight,
+        jobs=jobs,
+        assets=_assets(catalogue, objects, since_s - settings.sweep_grace_s) | _assets_of(jobs.values()),
+        contents=frozenset(event.asset.content.digest.removeprefix("sha256:") for event in catalogue.all()),
+    )
 
 
 def _unread(client: AdminClient) -> dict[Partition, int]:
@@ -143,6 +153,16 @@ def _jobs(settings: Settings, client: AdminClient, objects: Objects) -> Iterator
                 yield row.job_id, JobMarks(stage=row.stage, changed_s=row.changed_us / 1e6, keys=keys)
     finally:
         reader.close()
+
+
+def _assets(catalogue: Catalogue, objects: Objects, removed_s: float) -> frozenset[str]:
+    """What a job can name, or could until so recently that its row may still be on its way."""
+    named = (event for event in catalogue.all() if not event.removed_us or event.removed_us / 1e6 > removed_s)
+    return frozenset(key for event in named for key in _keys(objects, event))
+
+
+def _assets_of(jobs: Iterable[JobMarks]) -> frozenset[str]:
+    return frozenset(key for job in jobs for key in job.keys if key.startswith(CONTENT))
 
 
 def _keys(objects: Objects, record: object) -> Iterator[str]:

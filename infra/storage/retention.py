@@ -5,6 +5,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from enum import StrEnum
 
+from infra.assets.catalogue import CONTENT
 from infra.objects import Stored
 from infra.settings import Settings
 from schemas.records import Stage
@@ -24,6 +25,8 @@ class Kind(StrEnum):
     LIVE = "live"
     """Playlists and their segments: kept like the video, and named by nothing but their job."""
     MANIFESTS = "manifests"
+    ASSETS = "assets"
+    """Contents of assets: kept while the catalogue or any row names them."""
     OTHER = "other"
     """Not written by the line: never removed."""
 
@@ -45,6 +48,10 @@ class Marks:
     in_flight: frozenset[str]
     """Objects named by records that are still to be read, or may be sent again."""
     jobs: Mapping[str, JobMarks]
+    assets: frozenset[str] = frozenset()
+    """Contents, by key, that the catalogue names or has named until shortly, or that a row names."""
+    contents: frozenset[str] = frozenset()
+    """All that the catalogue has ever named, by sha256."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -81,6 +88,8 @@ def kind_of(key: str) -> Kind:
     """By its folder, and of segments by the end of its name."""
     if key.startswith("manifests/"):
         return Kind.MANIFESTS
+    if key.startswith(CONTENT):
+        return Kind.ASSETS
     match = _JOB_KEY.fullmatch(key)
     if match is None:
         return Kind.OTHER
@@ -104,11 +113,19 @@ def removable(stored: Stored, marks: Marks, keep: Keep) -> bool:
     """Whether nobody refers to the object, nobody can any more, and its time is over.
 
     Objects of jobs that the table does not know stay: every job has its row before its first object, so they are another
-    cluster's, or the table is not the right one.
+    cluster's, or the table is not the right one. For the same reason contents stay that the catalogue has never heard of.
     """
     kind, age_s = kind_of(stored.key), marks.since_s - stored.modified_s
     if kind is Kind.MANIFESTS:
         return age_s >= max(keep.manifests_s, keep.unannounced_s)
+    if kind is Kind.ASSETS:
+        known = stored.key.removeprefix(CONTENT).partition("/")[0] in marks.contents
+        return (
+            known
+            and age_s >= keep.unannounced_s
+            and stored.key not in marks.assets
+            and stored.key not in marks.in_flight
+        )
     job = marks.jobs.get(job_of(stored.key) or "")
     if kind is Kind.OTHER or job is None or stored.key in marks.in_flight:
         return False

@@ -199,7 +199,9 @@ def _check_rights_used(bus: SecuredBus) -> None:
         allowed = {name for name in said["write"] if not name.endswith("*")}
         assert allowed - spare <= written[role] <= allowed, role
         if role not in ("insights", "exporter", "sweep", "alerts", "tracer"):
-            followed = {JobState.topic, "longtake.releases.v1"} if role == "director" else set[str]()
+            followed = (
+                {JobState.topic, "longtake.releases.v1", "longtake.assets.v1"} if role == "director" else set[str]()
+            )
             followed |= {"longtake.jobs.v1"} if role in ("generate", "stitch", "assemble") else set()
             followed |= {"longtake.baselines.v1"} if role == "check-pieces" else set()
             assert committed(operator, f"longtake.{role}") == set(said["read"]) - followed, role
@@ -319,4 +321,9 @@ def test_the_files_name_topics_that_there_are() -> None:
         names = {name for names in acls.read_role(role).topics.values() for name in names}
         assert {name for name in names if name[-1] != "*"} <= set(NAMES), role
     assert set(ROLES) <= set(acls.roles())
-    assert set(acls.read_role("director").topics["read"]) == {*INPUTS, JobState.topic, "longtake.releases.v1"}
+    assert set(acls.read_role("director").topics["read"]) == {
+        *INPUTS,
+        JobState.topic,
+        "longtake.releases.v1",
+        "longtake.assets.v1",
+    }

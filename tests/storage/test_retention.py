@@ -34,6 +34,7 @@ VIDEO = "jobs/boat/videos/1-ab.mp4"
 OTHERS_VIDEO = "jobs/boat/videos/1-cd.mp4"
 LIVE = "jobs/boat/live/main-00000-0-40.m4s"
 MANIFEST = "manifests/0123"
+ASSET = f"assets/content/{'0' * 64}/0123456789ab"
 KEYS = (LATENTS, FRAMES, PIECE, REFERENCE, VIDEO, OTHERS_VIDEO, LIVE, MANIFEST, "sweep/clock", "jobs/boat/notes/x.txt")
 
 
@@ -89,8 +90,30 @@ def test_jobs_that_the_table_does_not_know_lose_nothing() -> None:
     assert gone(marks(None)) == {MANIFEST}
 
 
+@pytest.mark.parametrize(
+    ("age_s", "known", "named", "on_its_way", "goes"),
+    [
+        (100, True, False, False, True),
+        (99, True, False, False, False),
+        (100, False, False, False, False),
+        (100, True, True, False, False),
+        (100, True, False, True, False),
+    ],
+)
+def test_an_asset_goes_when_the_catalogue_knows_it_and_nobody_can_name_it(
+    age_s: float, known: bool, named: bool, on_its_way: bool, goes: bool
+) -> None:
+    found = replace(
+        marks(None, in_flight={ASSET} if on_its_way else set()),
+        assets=frozenset({ASSET} if named else ()),
+        contents=frozenset({"0" * 64} if known else ()),
+    )
+    assert removable(Stored(key=ASSET, size_bytes=1, modified_s=NOW_S - age_s), found, KEEP) is goes
+
+
 def test_every_key_of_the_line_has_a_kind() -> None:
-    assert {kind_of(key) for key in KEYS} == set(Kind)
+    assert {kind_of(key) for key in (*KEYS, ASSET)} == set(Kind)
+    assert kind_of("assets/names/theme/1") is Kind.OTHER, "a version is never given to other bytes"
     for key in ("jobs/boat/segments/x.bin", "jobs/boat/pieces", "jobs/boat/pieces/a/b.mp4", "jobs/boat/sums/1", "x"):
         assert kind_of(key) is Kind.OTHER
 
