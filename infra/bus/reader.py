@@ -46,9 +46,13 @@ class Reader:
     @classmethod
     def since(cls, settings: Settings, topics: Iterable[str], seconds: float) -> Self:
         """What was written in the last `seconds` and what comes. Raises: TopicsError."""
+        return cls.of_places(settings, _partitions(settings, topics), round((time.time() - seconds) * 1e6))
+
+    @classmethod
+    def of_places(cls, settings: Settings, places: Iterable[Partition], since_us: int) -> Self:
+        """What was written to these partitions since then, by the broker's clock, and what comes."""
         consumer = _consumer(settings)
-        then_ms = round((time.time() - seconds) * 1000)
-        asked = [TopicPartition(*place, then_ms) for place in _partitions(settings, topics)]
+        asked = [TopicPartition(*place, since_us // 1000) for place in places]
         found = consumer.offsets_for_times(asked, _ANSWER_S)
         ends = {p: consumer.get_watermark_offsets(p, _ANSWER_S)[1] if p.offset < 0 else p.offset for p in found}
         return cls(consumer, {(p.topic, p.partition): offset for p, offset in ends.items()})

@@ -1,8 +1,6 @@
 """`longtake release`: a new engine configuration or encoder preset for a share of the jobs, compared, widened or rolled back."""
 
-import re
 import time
-from dataclasses import replace
 from typing import Annotated
 
 import typer
@@ -13,18 +11,16 @@ from infra.cli.output import Cell, console, moment, now_us, print_json, say, tab
 from infra.cli.reach import reach
 from infra.clickhouse import connect
 from infra.settings import Settings
-from schemas.engines import ENGINES
 from schemas.errors import BadInputError
 from schemas.headers import trace_root
-from schemas.records import ReleaseCause, ReleaseChanged, ReleaseStage
+from schemas.records import ReleaseCause, ReleaseChanged
 from schemas.topics import Event
 from streams.releases.evidence import looked_at
-from streams.releases.gate import ACTIVE, SHARES, planned_jobs
+from streams.releases.gate import SHARES
 from streams.releases.known import Releases, read_releases
-from streams.releases.options import changes
+from streams.releases.orders import BASE_RATE, EFFECT, Order, OrderError, begun, said_changes, stopped
 
 app = typer.Typer(help="Releases: a new configuration for a share of the jobs.", no_args_is_help=True)
-_NAME = re.compile(r"[a-z0-9][a-z0-9-]{0,39}")
 _SOURCE = "longtake/release"
 Name = Annotated[str, typer.Argument(metavar="NAME")]
 
@@ -37,48 +33,21 @@ def start(
     change: Annotated[
         list[str], typer.Option("--set", help="engine=NAME, options.NAME=VALUE, crf=NUMBER or preset=NAME; repeat it.")
     ] = [],  # noqa: B006 (typer copies it)
-    share: Annotated[float, typer.Option(min=0.0001, max=0.5, help="Of the jobs, to begin with.")] = SHARES[0],
-    base_rate: Annotated[float, typer.Option(min=0.0, max=0.99, help="Of bad jobs, as is usual.")] = 0.05,
-    effect: Annotated[float, typer.Option(min=0.001, max=0.99, help="The rise that is to be found.")] = 0.05,
+    share: Annotated[float, typer.Option(help="Of the jobs, to begin with.")] = SHARES[0],
+    base_rate: Annotated[float, typer.Option(help="Of bad jobs, as is usual.")] = BASE_RATE,
+    effect: Annotated[float, typer.Option(help="The rise that is to be found.")] = EFFECT,
 ) -> None:
     """Begin a release. Directors know it within a second; 'longtake release watch' widens it or rolls it back."""
     settings = reach(ctx, "kafka")
+    order = Order(name=name, engine=engine, change=tuple(change), share=share, base_rate=base_rate, effect=effect)
     try:
-        new_engine, options, crf, preset = changes(engine, change)
-        jobs = planned_jobs(base_rate, effect)
+        release = begun(order, read_releases(settings).all(), now_us())
     except (BadInputError, ValueError) as error:
         raise CliError(Exit.USAGE, str(error)) from error
-    if not _NAME.fullmatch(name) or engine not in ENGINES:
-        raise CliError(
-            Exit.USAGE, "a name is 1 to 40 of a-z, 0-9 and '-'; an engine is one of " + ", ".join(sorted(ENGINES))
-        )
-    known = read_releases(settings)
-    if name in known.releases:
-        raise CliError(Exit.REFUSED, f"there was a release {name} before: its jobs would be mixed up with new ones")
-    if running := [r.name for r in known.all() if r.stage in ACTIVE and r.engine == engine]:
-        raise CliError(Exit.REFUSED, f"{running[0]} is under way for {engine}: stop it first")
-    begun_us = now_us()
-    release = ReleaseChanged(
-        name=name,
-        engine=engine,
-        new_engine=new_engine,
-        engine_options=options,
-        crf=crf,
-        preset=preset,
-        share=share,
-        step=0,
-        stage=ReleaseStage.RUNNING,
-        reason="started",
-        base_rate=base_rate,
-        effect=effect,
-        planned_jobs=jobs,
-        clear_looks=0,
-        looked_jobs=0,
-        looks=(),
-        started_us=begun_us,
-        changed_us=begun_us,
-    )
+    except OrderError as error:
+        raise CliError(Exit.REFUSED, str(error)) from error
     _publish(settings, [release])
+    jobs = release.planned_jobs
     say(f"{name} has {share:.2%} of the jobs of {engine}; {jobs} effective ones decide: n1 * n2 / (n1 + n2)")
 
 
@@ -111,9 +80,10 @@ def stop(
     release = read_releases(settings).releases.get(name)
     if release is None:
         raise CliError(Exit.NOT_FOUND, f"no release {name}")
-    if release.stage not in ACTIVE:
-        raise CliError(Exit.REFUSED, f"{name} is {release.stage.value}: nothing to do")
-    _publish(settings, [replace(release, stage=ReleaseStage.STOPPED, share=0.0, reason=reason, changed_us=now_us())])
+    try:
+        _publish(settings, [stopped(release, reason, now_us())])
+    except OrderError as error:
+        raise CliError(Exit.REFUSED, str(error)) from error
     say(f"{name} is stopped")
 
 
@@ -149,9 +119,7 @@ def _told(known: Releases, release: ReleaseChanged) -> dict[str, object]:
 
 def _show(release: ReleaseChanged, cause: ReleaseCause | None) -> None:
     say(f"release      {release.name} of {release.engine}, {release.stage.value}: {release.reason}")
-    said = {"engine": release.new_engine, "crf": release.crf or "", "preset": release.preset}
-    said |= {f"options.{option}": value for option, value in release.engine_options.items()}
-    say("changes      " + ", ".join(f"{key}={value}" for key, value in said.items() if value != ""))
+    say("changes      " + said_changes(release))
     say(f"share        {release.share:.2%}, step {release.step}, {release.looked_jobs} jobs of the candidate ended")
     rows: list[tuple[Cell, ...]] = [
         (

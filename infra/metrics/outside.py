@@ -37,16 +37,22 @@ log = logging.getLogger(__name__)
 def look_at_groups(client: AdminClient, letters: Iterable[Partition]) -> None:
     """Set the lag of every group of the line. Raises: KafkaException, TimeoutError."""
     listed: Any = client.list_consumer_groups(request_timeout=_ANSWER_S).result()
-    groups = [g.group_id for g in listed.valid if g.group_id.startswith(_PREFIX)]
-    committed = {group: _committed(client, group) for group in groups}
-    letters = set(letters)
-    places = {place for offsets in committed.values() for place in offsets} | letters
-    stable = EndsQuery(client, places).result().stable
+    lags = lags_of(client, [g.group_id for g in listed.valid if g.group_id.startswith(_PREFIX)])
     LAG.clear()
-    for group, offsets in committed.items():
-        for (topic, partition), offset in offsets.items():
-            LAG.labels(group, topic, partition).set(max(0, stable[topic, partition] - offset))
-    LETTERS.set(sum(stable[place] for place in letters))
+    for group, places in lags.items():
+        for (topic, partition), lag in places.items():
+            LAG.labels(group, topic, partition).set(lag)
+    LETTERS.set(sum(EndsQuery(client, letters).result().stable.values()))
+
+
+def lags_of(client: AdminClient, groups: Iterable[str]) -> dict[str, Offsets]:
+    """Committed records, by partition, that a group has not committed the outcome of. Raises: KafkaException, TimeoutError."""
+    committed = {group: _committed(client, group) for group in groups}
+    stable = EndsQuery(client, {place for offsets in committed.values() for place in offsets}).result().stable
+    return {
+        group: {place: max(0, stable[place] - offset) for place, offset in offsets.items()}
+        for group, offsets in committed.items()
+    }
 
 
 def look_at_services(settings: Settings) -> None:

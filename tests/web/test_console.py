@@ -19,7 +19,10 @@ from tests.bus.line import eventually
 from tests.web.browser import chromium, needs_chromium, opened, violations, wait_for
 
 pytestmark = needs_chromium
-PAGES = ("/jobs", "/jobs/film", "/submit", "/dead-letters", "/sql", "/fleet")
+PAGES = (
+    *("/jobs", "/jobs/film", "/jobs/film/events", "/submit", "/dead-letters", "/releases", "/releases/softer", "/sql"),
+    "/fleet",
+)
 PATIENCE_MS = 60_000
 expect.set_options(timeout=PATIENCE_MS)
 
@@ -56,6 +59,20 @@ def film(stack: tuple[Settings, str], browser: Browser) -> str:
         return page.url
 
 
+@pytest.fixture(scope="module")
+def release(stack: tuple[Settings, str], browser: Browser) -> str:
+    """The page of a release that was begun at the console."""
+    with opened(browser) as page:
+        page.goto(f"{stack[1]}/releases")
+        page.get_by_text("Begin a release").click()
+        page.get_by_label("Name", exact=True).fill("softer")
+        page.get_by_label("Share of its jobs").fill("0.0001")
+        page.get_by_label("What it changes").fill("crf=30")
+        page.get_by_role("button", name="Begin").click()
+        expect(page.locator("#state .stage")).to_have_text("running")
+        return page.url
+
+
 def _ready(console: str) -> bool:
     try:
         return httpx.get(f"{console}/readyz").status_code == 200
@@ -89,6 +106,59 @@ def test_a_click_on_the_chart_seeks_and_keys_step_by_a_frame(film: str, page: Pa
     page.keyboard.press(",")
     page.keyboard.press(",")
     expect(shown).to_have_value(str(frame - 1))
+
+
+def test_a_job_is_watched_while_it_is_made_and_the_chart_seeks_in_it(stack: tuple[Settings, str], page: Page) -> None:
+    submit(page, stack[1], job_id="show", text="Waves roll onto a beach", seconds="120")
+    expect(page.get_by_role("heading", name="Video so far")).to_be_visible()
+    wait_for(page, "document.querySelector('video').readyState >= 2")
+    assert page.evaluate("document.querySelector('video').src.startsWith('blob:')"), "hls.js feeds it"
+    page.evaluate("document.querySelector('video').play()")
+    wait_for(page, "document.querySelector('video').getVideoPlaybackQuality().totalVideoFrames > 5")
+    page.evaluate("document.querySelector('video').pause()")
+    chart = page.locator("#quality .u-over")
+    box = chart.bounding_box()
+    assert box
+    chart.click(position={"x": box["width"] / 2, "y": 20})
+    wait_for(
+        page, "document.querySelector('video').currentTime > 0.5 && document.querySelector('video').readyState >= 2"
+    )
+    frame = int(page.get_by_label("Frame", exact=True).input_value())
+    wait_for(page, f"Math.abs(document.querySelector('video').currentTime - {(frame + 0.5) / 24}) < 0.001")
+    expect(page.locator("#state .stage")).to_have_text("generating")
+    grown = "document.querySelector('video').duration"
+    before_s = page.evaluate(grown)
+    wait_for(page, f"{grown} > {before_s}")
+    page.get_by_role("button", name="Cancel the job").click()
+    expect(page.locator("#state .stage")).to_have_text("cancelled")
+
+
+def test_every_record_of_a_job_is_listed_with_where_it_is_and_what_it_says(film: str, page: Page) -> None:
+    page.goto(film)
+    page.get_by_role("link", name="Every record of this job").click()
+    names = page.locator(".records summary").all_text_contents()
+    assert names[0] == "PromptSubmitted"
+    assert {"SegmentRequested", "SegmentGenerated", "PieceChecked", "VideoFinished", "JobChanged"} <= set(names)
+    first = page.locator(".records tbody tr").first
+    expect(first).to_contain_text(re.compile(r"20\d\d-.*\.\d{3}"))
+    expect(first).to_contain_text(re.compile(r"longtake\.prompts\.v1\s*\d+\s*\d+"))
+    first.locator("summary").click()
+    expect(first.locator("pre")).to_contain_text('"job_id": "film"')
+
+
+def test_a_release_is_begun_seen_and_stopped(release: str, page: Page) -> None:
+    page.goto(release)
+    expect(page.locator("#state")).to_contain_text("crf=30")
+    expect(page.locator("#arms")).to_contain_text("No job yet")
+    page.get_by_role("button", name="Stop the release").click()
+    expect(page.locator("#state .stage")).to_have_text("stopped")
+    page.get_by_role("link", name="Releases").click()
+    expect(page.get_by_role("row", name="softer")).to_contain_text("stopped")
+    page.get_by_text("Begin a release").click()
+    page.get_by_label("Name", exact=True).fill("softer")
+    page.get_by_label("What it changes").fill("crf=31")
+    page.get_by_role("button", name="Begin").click()
+    expect(page.get_by_role("alert")).to_contain_text("there was a release softer before")
 
 
 def test_both_sides_of_a_seam_are_shown(film: str, page: Page) -> None:
@@ -151,7 +221,7 @@ def test_clickhouse_answers_and_nobody_writes_there(film: str, stack: tuple[Sett
 
 @pytest.mark.parametrize("scheme", ["light", "dark"])
 def test_every_page_keeps_the_rules_of_accessibility(
-    film: str, stack: tuple[Settings, str], browser: Browser, scheme: str
+    film: str, release: str, stack: tuple[Settings, str], browser: Browser, scheme: str
 ) -> None:
     with opened(browser, color_scheme=scheme) as page:
         for path in PAGES:
@@ -161,7 +231,7 @@ def test_every_page_keeps_the_rules_of_accessibility(
             assert violations(page) == [], path
 
 
-def test_every_page_fits_a_phone(film: str, stack: tuple[Settings, str], browser: Browser) -> None:
+def test_every_page_fits_a_phone(film: str, release: str, stack: tuple[Settings, str], browser: Browser) -> None:
     with opened(browser, viewport={"width": 360, "height": 740}) as page:
         for path in PAGES:
             page.goto(stack[1] + path)
@@ -172,6 +242,8 @@ def test_the_fleet_is_all_processes_of_the_stack(stack: tuple[Settings, str], pa
     page.goto(f"{stack[1]}/fleet")
     expect(page.locator("#processes")).to_contain_text("console")
     expect(page.locator("#groups")).to_contain_text("longtake.director-0")
+    group = page.get_by_role("row", name="longtake.director ")
+    expect(group.get_by_role("cell").nth(1)).to_have_text(re.compile(r"\d+"))
 
 
 def _status(page: Page, url: str) -> int:

@@ -1,5 +1,7 @@
 """The console's pages with many jobs, and who may see them."""
 
+import hashlib
+import json
 import re
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -16,6 +18,7 @@ from pydantic import SecretStr
 from infra.bus.writer import Writer
 from infra.settings import Settings
 from infra.web.app import new_app, new_parts
+from infra.web.console.pages import STATIC
 from infra.web.console.questions import questions
 from infra.web.console.site import add_console
 from infra.web.sessions import Role, Sessions
@@ -174,6 +177,14 @@ def test_a_session_cannot_be_made_up(monkeypatch: pytest.MonkeyPatch) -> None:
     assert [ours.role(text) for text in ("", ".", "2.9.é", "x")] == [Role.NOBODY] * 4
     monkeypatch.setattr("infra.web.sessions.SESSION_S", -1)
     assert ours.role(ours.make(Role.OPERATOR)) == Role.NOBODY
+
+
+def test_scripts_of_others_are_the_bytes_they_are_said_to_be_and_come_with_their_licence() -> None:
+    known = {entry["file"]: entry for entry in json.loads((STATIC / "vendored.json").read_text())}
+    assert set(known) == {path.name for path in STATIC.glob("*.min.*")}
+    for name, entry in known.items():
+        assert hashlib.sha256((STATIC / name).read_bytes()).hexdigest() == entry["sha256"], name
+        assert (STATIC / entry["licence"]).read_text().count("\n") > 5
 
 
 def test_the_questions_are_those_of_the_documentation() -> None:

@@ -40,6 +40,10 @@ SELECT * FROM
     FROM piece_log WHERE job_id = {job:String} AND (outcome != 'checked' OR verdict != 'pass')
 )
 ORDER BY time_us LIMIT 200"""
+_ARMS = """
+SELECT step, side, jobs, ended, finished, played, failed, warned, stalled, slow_start, decode_errors, vmaf_mean, psnr_y_mean,
+    seam_score_min, again
+FROM arms WHERE release = {release:String} ORDER BY step DESC, side"""
 _FRAMES = """
 SELECT frame, vmaf, psnr_y, packet_bytes * 8 / 1000 AS kbit
 FROM frames WHERE job_id = {job:String} ORDER BY frame LIMIT 500000"""
@@ -73,10 +77,15 @@ class Warehouse:
     def facts(self, job_id: str) -> Facts:
         """All there is of a job but its frames."""
         try:
-            segments, pieces, seams, tries = (self._rows(q, job_id) for q in (_SEGMENTS, _PIECES, _SEAMS, _TRIES))
+            asked = (_SEGMENTS, _PIECES, _SEAMS, _TRIES)
+            segments, pieces, seams, tries = (self._rows(query, {"job": job_id}) for query in asked)
         except AwayError as error:
             return Facts(problem=str(error))
         return Facts(segments=segments, pieces=pieces, seams=seams, tries=tries)
+
+    def arms(self, release: str) -> list[Row]:
+        """Both sides of a release, step by step. Raises: AwayError."""
+        return self._rows(_ARMS, {"release": release})
 
     def frames(self, job_id: str) -> dict[str, list[Any]]:
         """Column by column: frame, vmaf, psnr_y, kbit. Raises: AwayError."""
@@ -92,9 +101,9 @@ class Warehouse:
                 self._connected = connect_reader(self._settings)
             return self._connected
 
-    def _rows(self, query: str, job_id: str) -> list[Row]:
+    def _rows(self, query: str, parameters: dict[str, str]) -> list[Row]:
         with _told():
-            return list(self.client().query(query, {"job": job_id}, settings=READ_ONLY).named_results())
+            return list(self.client().query(query, parameters, settings=READ_ONLY).named_results())
 
 
 @contextmanager

@@ -7,6 +7,7 @@ from fastapi import APIRouter, Depends, Request, Response
 
 from infra.bus import clients
 from infra.local.services import read_services
+from infra.metrics.outside import lags_of
 from infra.settings import Settings
 from infra.web.console.pages import Pages
 
@@ -30,15 +31,18 @@ class Group:
     name: str
     state: str
     members: tuple[Member, ...]
+    lag: int
+    """Committed records that it has not committed the outcome of: what waits and what is in hand."""
 
 
 def groups(settings: Settings) -> list[Group]:
-    """The line's groups. Raises: KafkaException."""
+    """The line's groups. Raises: KafkaException; TimeoutError."""
     admin = clients.admin(settings)
     listed = admin.list_consumer_groups(request_timeout=_ANSWER_S).result().valid
     names = sorted(group.group_id for group in listed if group.group_id.startswith(_OURS))
     if not names:
         return []
+    lags = lags_of(admin, names)
     told = [future.result() for future in admin.describe_consumer_groups(names, request_timeout=_ANSWER_S).values()]
     return [
         Group(
@@ -52,6 +56,7 @@ def groups(settings: Settings) -> list[Group]:
                 )
                 for member in group.members
             ),
+            lag=sum(lags[group.group_id].values()),
         )
         for group in told
     ]
@@ -68,6 +73,8 @@ def new_fleet(pages: Pages, settings: Settings) -> APIRouter:
             found, problem = groups(settings), ""
         except KafkaException as error:
             found, problem = [], f"Kafka: {error.args[0].str()}"
+        except TimeoutError:
+            found, problem = [], "Kafka does not answer"
         processes = services.processes if services else ()
         return pages.page(request, "fleet.html", processes=processes, groups=found, problem=problem)
 

@@ -7,6 +7,7 @@ from fastapi import APIRouter, Depends, HTTPException, Path, Request, Response
 from fastapi.responses import JSONResponse
 from starlette.concurrency import run_in_threadpool
 
+from infra.objects import BlobError, job_key
 from infra.web.api import JobId, Parts, publish
 from infra.web.console.facts import AwayError, Facts, Warehouse
 from infra.web.console.pages import Pages, form, see
@@ -14,6 +15,7 @@ from infra.web.console.stills import StillError, still
 from infra.web.console.timeline import timeline
 from infra.web.view import Job
 from schemas.records import CancelRequested, RetryRequested, Stage, VideoFormat
+from streams.live.names import KIND, MASTER
 
 _FIRST_MISSING = 2**31 - 1
 _DECODERS = 2
@@ -59,6 +61,7 @@ class JobRoutes:
             facts=facts,
             time=timeline(job.prompt, facts, frames),
             seams=facts.seams[:_SEAMS],
+            live=job.video is None and bool(facts.pieces) and self._is_live(job_id),
             fps=_fps(job.changed.format) if job.changed else 0.0,
             can_cancel=stage is not None and stage not in (Stage.FINISHED, Stage.FAILED, Stage.CANCELLED),
             can_retry=stage in (Stage.FAILED, Stage.CANCELLED),
@@ -94,6 +97,13 @@ class JobRoutes:
             raise HTTPException(422, "from_segment is the number of a segment")
         await publish(self._parts, RetryRequested(job_id=job_id, from_segment=int(first)))
         return see(f"/jobs/{job_id}")
+
+    def _is_live(self, job_id: str) -> bool:
+        """Whether there is something to play while the job still runs."""
+        try:
+            return bool(self._parts.objects.read(job_key(job_id, KIND, MASTER)))
+        except (BlobError, ValueError):
+            return False
 
     def _still(self, job: Job, job_id: str, frame: int) -> bytes:
         facts = Facts() if job.video else self._warehouse.facts(job_id)

@@ -31,7 +31,13 @@ class Pages:
             trim_blocks=True,
             lstrip_blocks=True,
         )
-        self._templates.filters |= {"moment": moment, "seconds": seconds, "size": size, "path": _path}
+        self._templates.filters |= {
+            "moment": moment,
+            "instant": instant,
+            "seconds": seconds,
+            "size": size,
+            "path": _path,
+        }
         self._common = {"root": ROOT, "version": secrets.token_hex(4), "open": access.open}
 
     def page(self, request: Request, template: str, status: int = 200, **values: object) -> HTMLResponse:
@@ -75,6 +81,11 @@ def see(path: str) -> RedirectResponse:
 def moment(time_us: int | None) -> str:
     """`2026-11-30 19:06:08` in UTC; empty for 0."""
     return datetime.fromtimestamp(time_us / 1e6, UTC).strftime("%Y-%m-%d %H:%M:%S") if time_us else ""
+
+
+def instant(time_us: int) -> str:
+    """`2026-11-30 19:06:08.123` in UTC."""
+    return datetime.fromtimestamp(time_us / 1e6, UTC).isoformat(" ", "milliseconds").removesuffix("+00:00")
 
 
 def seconds(value: float | None) -> str:

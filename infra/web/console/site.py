@@ -8,6 +8,7 @@ from fastapi.staticfiles import StaticFiles
 
 from infra.settings import Settings
 from infra.web.api import Parts
+from infra.web.console.events import new_events
 from infra.web.console.facts import Warehouse
 from infra.web.console.fleet import new_fleet
 from infra.web.console.job import new_job
@@ -15,10 +16,11 @@ from infra.web.console.jobs import new_jobs
 from infra.web.console.letters import new_letters
 from infra.web.console.pages import ROOT, STATIC, Pages
 from infra.web.console.questions import new_questions
+from infra.web.console.releases import new_releases
 from infra.web.console.signin import new_signin
 
 _POLICY = (
-    "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self'; connect-src 'self'; media-src {media}; "
+    "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self'; connect-src 'self'; media-src blob: {media}; "
     "form-action 'self'; frame-ancestors 'none'; base-uri 'none'"
 )
 Next = Callable[[Request], Awaitable[Response]]
@@ -30,9 +32,11 @@ def add_console(app: FastAPI, settings: Settings, parts: Parts) -> None:
     app.mount(f"{ROOT}/static", StaticFiles(directory=STATIC))
     for router in (
         new_jobs(parts, pages),
+        new_events(parts.view, pages, settings),
         new_job(parts, pages, warehouse),
         new_letters(parts, pages, settings),
         new_questions(pages, warehouse),
+        new_releases(parts, pages, settings, warehouse),
         new_fleet(pages, settings),
         new_signin(parts.access, pages),
     ):

@@ -28,7 +28,9 @@
     const answer = await fetch(self).catch(() => null);
     if (!answer?.ok || answer.redirected) return;
     const page = new DOMParser().parseFromString(await answer.text(), "text/html");
-    if (page.getElementById("player") && !document.getElementById("player")) return location.reload();
+    const [shown, now] = [document.getElementById("player"), page.getElementById("player")];
+    if (now && !shown) return location.reload();
+    if (now && now.dataset.kind !== shown.dataset.kind) offer();
     for (const old of document.querySelectorAll("[data-live]")) {
       const fresh = page.getElementById(old.id);
       if (fresh) swap(old, document.importNode(fresh, true));
@@ -38,6 +40,16 @@
     for (const fresh of page.querySelectorAll("section[data-live]")) {
       if (!document.getElementById(fresh.id)) main.append(document.importNode(fresh, true));
     }
+    document.dispatchEvent(new Event("refreshed"));
+  }
+
+  function offer() {
+    const place = document.getElementById("whole");
+    if (!place || place.firstChild) return;
+    const link = document.createElement("a");
+    link.href = location.pathname;
+    link.textContent = "The video is finished: show it.";
+    place.append(link);
   }
 
   function soon() {

@@ -1,4 +1,5 @@
-// The chart over the player: a click seeks, the line follows the picture; `,` and `.` step by a frame.
+// The chart over the player: a click seeks, the line follows the picture; `,` and `.` step by a frame. While the job still runs
+// the player has what passed so far (hls.js), and the chart grows with it.
 "use strict";
 (() => {
   const section = document.getElementById("player");
@@ -6,9 +7,20 @@
   const field = document.getElementById("frame");
   const fps = Number(section.dataset.fps);
   const frames = Number(section.dataset.frames);
+  const playlist = section.dataset.playlist;
   const starts = section.dataset.starts.split(",").filter(Boolean).map(Number);
+  const MORE_MS = 2000;
   const plots = [];
+  let asked = 0;
   let shown = 0;
+
+  if (playlist && Hls.isSupported()) {
+    const player = new Hls({ startPosition: 0, enableWorker: false });
+    player.loadSource(playlist);
+    player.attachMedia(video);
+  } else if (playlist) {
+    video.src = playlist;  // Safari plays HLS by itself
+  }
 
   const frameAt = (time) => Math.min(frames - 1, Math.max(0, Math.floor(time * fps + 0.001)));
 
@@ -79,9 +91,15 @@
   }
 
   async function chart() {
+    asked = performance.now();
     const answer = await fetch(section.dataset.chart);
     if (!answer.ok) throw new Error((await answer.json()).detail);
     const { frame, vmaf, psnr_y, kbit } = await answer.json();
+    if (plots.length) {
+      plots[0].setData([frame, vmaf, psnr_y]);
+      plots[1].setData([frame, kbit]);
+      return follow();
+    }
     plot(document.getElementById("quality"),
       [{ label: "VMAF", scale: "vmaf", stroke: () => colour("vmaf") }, { label: "PSNR-Y, dB", scale: "psnr", stroke: () => colour("psnr") }],
       [{ scale: "vmaf" }, { scale: "psnr", side: 1, grid: { show: false } }], {}, [frame, vmaf, psnr_y]);
@@ -91,5 +109,8 @@
       { y: { range: (_, __, max) => [0, max || 1] } }, [frame, kbit]);
     follow();
   }
-  chart().catch((error) => { document.getElementById("chart-problem").textContent = `No chart: ${error.message}`; });
+  const said = document.getElementById("chart-problem");
+  const draw = () => chart().then(() => { said.textContent = ""; }, (error) => { said.textContent = `No chart: ${error.message}`; });
+  draw();
+  if (playlist) document.addEventListener("refreshed", () => { if (performance.now() - asked > MORE_MS) draw(); });
 })();
