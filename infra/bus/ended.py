@@ -11,11 +11,9 @@ from collections import OrderedDict
 from collections.abc import Callable, Generator, Sequence
 from contextlib import contextmanager
 
-from confluent_kafka import KafkaException
-
-from infra.bus.errors import BusError
+from infra.bus.following import following as following_topic
 from infra.bus.message import Message
-from infra.bus.reader import Reader, event_of
+from infra.bus.reader import event_of
 from infra.bus.work import Handler
 from infra.settings import Settings
 from schemas.errors import BadInputError
@@ -25,8 +23,6 @@ from schemas.topics import Event
 _PAST_S = 600.0
 """A worker that starts hears what was said while it was away for so long."""
 _REMEMBERED = 10_000
-_TURN_S = 0.1
-_PAUSE_S = 1.0
 
 log = logging.getLogger(__name__)
 
@@ -68,36 +64,11 @@ def unless_ended(ended: EndedJobs, handler: Handler) -> Handler:
 
 @contextmanager
 def following(settings: Settings, tell: Callable[[str, int], None]) -> Generator[None]:
-    """Tell of every job that ends, from a thread of its own."""
-    over = threading.Event()
-    thread = threading.Thread(target=_follow, args=(settings, tell, over), name="ended-jobs", daemon=True)
-    thread.start()
-    try:
+    """Tell of every job that ends. A broker that is away delays it: work that is not dropped is only done in vain."""
+
+    def take(event: Event) -> None:
+        if isinstance(event, JobChanged) and event.stage in (Stage.CANCELLED, Stage.FAILED):
+            tell(event.job_id, event.changed_us)
+
+    with following_topic(settings, JobChanged.topic, take, past_s=_PAST_S):
         yield
-    finally:
-        over.set()
-        thread.join()
-
-
-def _follow(settings: Settings, tell: Callable[[str, int], None], over: threading.Event) -> None:
-    """A broker that is away delays it and ends nothing: work that is not dropped is only done in vain."""
-    while not over.is_set():
-        try:
-            with Reader.since(settings, [JobChanged.topic], _PAST_S) as reader:
-                while not over.is_set():
-                    _tell(reader, tell)
-        except (BusError, KafkaException) as error:
-            log.warning("which jobs have ended is not known: %s", error)
-            over.wait(_PAUSE_S)
-
-
-def _tell(reader: Reader, tell: Callable[[str, int], None]) -> None:
-    message = reader.poll(_TURN_S)
-    if message is None:
-        return
-    try:
-        event = event_of(message)
-    except BadInputError:
-        return
-    if isinstance(event, JobChanged) and event.stage in (Stage.CANCELLED, Stage.FAILED):
-        tell(event.job_id, event.changed_us)

@@ -1,6 +1,7 @@
 """What a topic says about the line itself, kept up to date by a thread, outside every group."""
 
 import logging
+import math
 import threading
 from collections.abc import Callable, Generator, Iterator
 from contextlib import contextmanager
@@ -29,11 +30,16 @@ def all_events(settings: Settings, topic: str) -> Iterator[Event]:
 
 
 @contextmanager
-def following(settings: Settings, topic: str, take: Take) -> Generator[threading.Event]:
-    """`take` gets every event of the topic, from its beginning on, in a thread of its own. The event that this gives is set
-    when all that was there at the start is known."""
+def following(settings: Settings, topic: str, take: Take, *, past_s: float = math.inf) -> Generator[threading.Event]:
+    """`take` gets every event of the topic in a thread of its own: those of the last `past_s` seconds, and what comes. The event that
+    this gives is set when all that was there at the start is known."""
     read, over = threading.Event(), threading.Event()
-    thread = threading.Thread(target=_follow, args=(settings, topic, take, read, over), name=topic, daemon=True)
+
+    def reader() -> Reader:
+        topics = [topic]
+        return Reader.from_beginning(settings, topics) if past_s == math.inf else Reader.since(settings, topics, past_s)
+
+    thread = threading.Thread(target=_follow, args=(topic, reader, take, read, over), name=topic, daemon=True)
     thread.start()
     try:
         yield read
@@ -42,11 +48,11 @@ def following(settings: Settings, topic: str, take: Take) -> Generator[threading
         thread.join(_LEAVE_S)  # it may be waiting for a broker that is away
 
 
-def _follow(settings: Settings, topic: str, take: Take, read: threading.Event, over: threading.Event) -> None:
+def _follow(topic: str, opened: Callable[[], Reader], take: Take, read: threading.Event, over: threading.Event) -> None:
     """A broker that is away only makes what is known older."""
     while not over.is_set():
         try:
-            with Reader.from_beginning(settings, [topic]) as reader:
+            with opened() as reader:
                 while not over.is_set():
                     message = reader.poll(_TURN_S)
                     for event in _events(message) if message else ():

@@ -6,12 +6,10 @@ from pathlib import Path
 
 import pytest
 
-from infra.bus.message import Message
 from qc_consumers.baselines import Baselines
 from qc_consumers.check import Bench, Measured
 from qc_consumers.gates import worst
 from qc_consumers.pieces import check_piece
-from schemas.codec import encode
 from schemas.records import Blob, Encode, Finding, PieceStitched, QualityBaseline, Usual, Verdict
 from streams.stitcher.encode import piece_options
 from tests.qc.clips import (
@@ -60,7 +58,7 @@ def test_a_piece_is_held_against_pieces_like_it_beside_the_fixed_limits(bench: B
     baseline = QualityBaseline(
         population="standard/animatic/2/sd/h264-18", pieces=80, reference_pieces=80, usual=(usual,), updated_us=1
     )
-    known.take(kafka_record(baseline))
+    known.take(baseline)
     measured = check_piece(event, replace(bench, baselines=known)).measured
     assert measured.population == baseline.population
     (finding,) = found(measured, "vmaf_baseline")
@@ -69,10 +67,6 @@ def test_a_piece_is_held_against_pieces_like_it_beside_the_fixed_limits(bench: B
     assert check_piece(replace(event, engine_version="3"), replace(bench, baselines=known)).measured.findings == tuple(
         other for other in measured.findings if other is not finding
     )
-
-
-def kafka_record(event: QualityBaseline) -> Message:
-    return Message(topic=event.topic, partition=0, offset=0, key=b"", value=encode(event), headers=(), timestamp_us=0)
 
 
 Fault = Callable[[Path, Path], Path]
