@@ -30,7 +30,7 @@ _STALL_S = 3.0
 """A stall is taken for one after this long, or five times what opening an engine and making two segments takes here: a busy machine is no fault."""
 _GOES_ON = frozenset({FailureKind.NAN, FailureKind.FROZEN, FailureKind.SINK_COLLAPSE})
 """The process goes on after it: quick."""
-_ROUNDS = {"animatic": (500, 25, 3), "causal_dit": (40, 5, 1)}
+_ROUNDS = {"animatic": (1600, 25, 3), "causal_dit": (40, 5, 1)}
 """Of each cell, by engine: where the process goes on, where it ends, where it is waited for."""
 _LONGEST_S = 900.0
 """No segment is begun after that. They are in random order, so fewer of them are as fair a sample."""

@@ -33,6 +33,7 @@ WORKERS: Mapping[str, int] = {
     "assemble": 1,
     "check-pieces": 2,
     "check-videos": 1,
+    "publish": 1,
     "insights": 1,
 }
 FRAMES = 48
