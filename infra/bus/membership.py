@@ -2,7 +2,7 @@
 
 import logging
 import time
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping
 
 from confluent_kafka import OFFSET_BEGINNING, Consumer, KafkaError, KafkaException, TopicPartition
 
@@ -21,16 +21,23 @@ _STABLE_S = 2 * TRANSACTION_TIMEOUT_MS / 1000
 log = logging.getLogger(__name__)
 Dropped = Callable[[set[Partition]], None]
 """Told before the partitions go. Must not block: forget what is in hand of them, it comes again elsewhere."""
+Held = Callable[[frozenset[Partition]], None]
+"""Told which partitions are held, when that changes. Must not block."""
+
+
+def nobody(_: Collection[Partition]) -> None:
+    """Does not need to know."""
 
 
 class Membership:
     """Owns the consumer of a slot. Not for threads: callbacks run inside `poll`."""
 
-    def __init__(self, consumer: Consumer, progress: ProgressWatch, watchdog: Watchdog) -> None:
+    def __init__(self, consumer: Consumer, progress: ProgressWatch, watchdog: Watchdog, held: Held = nobody) -> None:
         self._consumer = consumer
         self._progress = progress
         self._watchdog = watchdog
-        self._dropped: Dropped = _nobody
+        self._dropped: Dropped = nobody
+        self._held = held
         self._read: set[Partition] = set()
         self.assigned: set[Partition] = set()
         self.paused: set[Partition] = set()
@@ -134,8 +141,7 @@ class Membership:
 
     def _on_assign(self, _: Consumer, partitions: list[TopicPartition]) -> None:
         places = _places(partitions)
-        self.assigned |= places
-        meters.ASSIGNED.set(len(self.assigned))
+        self._assign(self.assigned | places)
         log.info("assigned: %s", _names(places))
 
     def _on_revoke(self, _: Consumer, partitions: list[TopicPartition]) -> None:
@@ -146,17 +152,17 @@ class Membership:
         log.warning("lost, others have them already: %s", _names(_places(partitions)))
         self._drop(_places(partitions))
 
+    def _assign(self, places: set[Partition]) -> None:
+        self.assigned = places
+        meters.ASSIGNED.set(len(places))
+        self._held(frozenset(places))
+
     def _drop(self, places: set[Partition]) -> None:
         self.resume(places)  # a pause would outlive the assignment and hold the partition when it comes back
-        self.assigned -= places
-        meters.ASSIGNED.set(len(self.assigned))
+        self._assign(self.assigned - places)
         self._read -= places
         self._progress.forget(places)
         self._dropped(places)
-
-
-def _nobody(_: set[Partition]) -> None:
-    return
 
 
 def _places(partitions: list[TopicPartition]) -> set[Partition]:

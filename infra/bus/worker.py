@@ -20,7 +20,7 @@ from infra.bus.errors import AbortedError, LostWorkerError
 from infra.bus.in_hand import in_hand
 from infra.bus.letter import dead_letter
 from infra.bus.marks import DEATHS, Marks, condemned
-from infra.bus.membership import Membership
+from infra.bus.membership import Held, Membership, nobody
 from infra.bus.message import Message, Partition
 from infra.bus.outputs import Output, caused_by, outputs_of
 from infra.bus.progress import ProgressWatch
@@ -40,17 +40,18 @@ _BUSY_MIN_S, _BUSY_MAX_S = 0.001, 0.02
 log = logging.getLogger(__name__)
 
 
-def run_worker(settings: Settings, member: Member, work: Work, stop: threading.Event) -> None:
+def run_worker(settings: Settings, member: Member, work: Work, stop: threading.Event, held: Held = nobody) -> None:
     """Serve the member's topics until `stop`, then finish what is nearly done and leave.
 
-    At most one record of a partition is in the hands of `work`, and `settings.slots` in all; partitions take turns.
+    At most one record of a partition is in the hands of `work`, and `settings.slots` in all; partitions take turns. `held` is
+    told which they are.
 
     Raises: BusError, or what the work raised. Either way nothing is lost: end the process and start it again.
     """
     transactions = Transactions(clients.transactional_producer(settings, member), settings.watchdog_s * 2 / 3)
     with Watchdog(member.name, settings.watchdog_s) as watchdog:
         consumer = clients.worker_consumer(settings, member)
-        membership = Membership(consumer, ProgressWatch(settings), watchdog)
+        membership = Membership(consumer, ProgressWatch(settings), watchdog, held)
         marks = Marks(member.name, uuid.uuid4().hex[:8])
         worker = _Worker(settings, member, work, membership, transactions, marks)
         health = Health(
