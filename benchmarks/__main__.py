@@ -12,6 +12,7 @@ from benchmarks import (
     assembly,
     bus,
     causal_dit,
+    console,
     director,
     embeddings,
     faults,
@@ -78,6 +79,8 @@ TARGETS: Mapping[str, Target] = {
     "embedding_time_ratio": _at_most(18 / 42),
     "startup_load_ratio": _at_least(1),
     "finish_lag_ratio": _at_most(1.5),
+    "console_first_paint_ms": _at_most(1000),
+    "console_update_p95_ms": _at_most(1000),
     "rss_growth_ratio": _at_most(1.1),
 }
 
@@ -95,6 +98,7 @@ def main() -> None:
         "animatic": animatic.measure,
         "generate": generate.measure,
         "causal_dit": causal_dit.measure,
+        "console": lambda: _with_services(console.measure),
         "embeddings": embeddings.measure,
         "startup": startup.measure,
         "faults": faults.measure,

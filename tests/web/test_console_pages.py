@@ -23,8 +23,11 @@ from infra.web.console.questions import questions
 from infra.web.console.site import add_console
 from infra.web.sessions import Role, Sessions
 from infra.web.view import View
+from schemas.headers import trace_root
 from schemas.records import JobChanged, Stage
+from tests.bus.line import eventually
 from tests.schemas.samples import sample
+from tests.web.behind import behind_ms, other_stage
 from tests.web.browser import chromium, needs_chromium, opened, wait_for
 from tests.web.serving import served
 
@@ -97,6 +100,25 @@ def test_ten_thousand_jobs_are_there_at_once_and_nothing_jumps_while_they_change
         assert page.evaluate("moved") == 0
 
 
+@needs_chromium
+def test_what_kafka_says_is_on_the_page_within_a_second(bus_settings: Settings) -> None:
+    with Writer(bus_settings) as writer, View(bus_settings) as view:
+        writer.publish([job(0)], trace_root("a"))
+        assert view.caught_up(30)
+        eventually(lambda: view.job("job-0") is not None, "the job")
+        parts = new_parts(bus_settings, view, writer)
+        app = new_app(parts)
+        add_console(app, bus_settings.model_copy(update={"clickhouse": "http://127.0.0.1:1/longtake"}), parts)
+        with served(app) as base, chromium() as browser, opened(browser) as page:
+            page.goto(f"{base}/console/jobs")
+            expect(page.locator("#link")).to_have_text("live")
+            times_ms, changed = [], job(0)
+            for _ in range(5):
+                changed = other_stage(changed)
+                times_ms.append(behind_ms(page, writer, changed))
+            assert min(times_ms) <= 1000, times_ms
+
+
 def test_pages_stay_as_they_are_while_new_jobs_come(tmp_path: Path) -> None:
     with site(tmp_path) as here:
         for number in range(120):
@@ -128,6 +150,15 @@ def test_a_page_is_there_while_clickhouse_is_away(tmp_path: Path) -> None:
         assert "ClickHouse is away" in here.client.get("/console/jobs/job-0").text
         assert "ClickHouse is away" in here.client.post("/console/sql", data={"query": "SELECT 1"}).text
         assert here.client.get("/console/jobs/job-0/frames/0.jpg").status_code == 404
+
+
+def test_without_kafka_the_pages_that_need_it_say_so(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("infra.bus.topics._WAIT_S", 0.2)
+    with site(tmp_path) as here:
+        here.view.take(job(0))
+        for path in ("/console/releases", "/console/dead-letters", "/console/jobs/job-0/events"):
+            answer = here.client.get(path)
+            assert (answer.status_code, "Kafka is away" in answer.text) == (503, True)
 
 
 def test_whoever_has_not_signed_in_is_led_to_the_form_and_back(tmp_path: Path) -> None:

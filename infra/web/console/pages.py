@@ -6,8 +6,8 @@ from datetime import UTC, datetime
 from pathlib import Path
 from urllib.parse import parse_qsl, quote
 
-from fastapi import HTTPException, Request
-from fastapi.responses import HTMLResponse, RedirectResponse
+from fastapi import HTTPException, Request, Response
+from fastapi.responses import HTMLResponse, JSONResponse, RedirectResponse
 from jinja2 import Environment, FileSystemLoader, StrictUndefined
 
 from infra.web.access import Access
@@ -45,6 +45,12 @@ class Pages:
         common = {**self._common, "here": request.url.path, "operator": self._access.role(request) == Role.OPERATOR}
         content = self._templates.get_template(template).render(**common, **values)
         return HTMLResponse(content, status, {"Cache-Control": "no-store"})
+
+    def away(self, request: Request, error: Exception) -> Response:
+        """Instead of what cannot be had while Kafka is away."""
+        if not request.url.path.startswith(ROOT):
+            return JSONResponse({"detail": "Kafka is away"}, 503)
+        return self.page(request, "away.html", 503, problem=str(error)[:300])
 
     def viewer(self, request: Request) -> None:
         """Raises: HTTPException that leads to the sign-in page."""

@@ -2,10 +2,12 @@
 
 from collections.abc import Awaitable, Callable
 
+from confluent_kafka import KafkaException
 from fastapi import FastAPI, Request, Response
 from fastapi.responses import RedirectResponse
 from fastapi.staticfiles import StaticFiles
 
+from infra.bus.errors import BusError
 from infra.settings import Settings
 from infra.web.api import Parts
 from infra.web.console.events import new_events
@@ -41,6 +43,8 @@ def add_console(app: FastAPI, settings: Settings, parts: Parts) -> None:
         new_signin(parts.access, pages),
     ):
         app.include_router(router, prefix=ROOT)
+    for error in (KafkaException, BusError):
+        app.exception_handler(error)(pages.away)
     for path in ("/", ROOT):
         app.get(path, include_in_schema=False)(_home)
     # A store that is no folder links to itself, under names that only it knows.
