@@ -1,18 +1,22 @@
-"""`python -m infra.deploy.render` writes what a deployment repeats from the code: topics for Strimzi, tables for a cluster."""
+"""`python -m infra.deploy.render` writes what a deployment repeats: topics and users for Strimzi, alerts, tables for a cluster."""
 
 import re
 from pathlib import Path
 
 import yaml
 
+from infra.acls import read_role, roles
 from infra.bus.topics import topic_config
 from infra.clickhouse import MIGRATIONS
 from schemas.topics import TOPICS
 
 HERE = Path(__file__).parent
 TOPICS_FILE = HERE / "helm" / "longtake" / "files" / "topics.yaml"
+USERS_FILE = TOPICS_FILE.with_name("users.yaml")
+ALERTS_FILE = TOPICS_FILE.with_name("alerts.yaml")
 CLUSTER_FILE = HERE / "clickhouse" / "cluster.sql"
 _REPLICATION = 3
+_WRITTEN = "# Written by `python -m infra.deploy.render`; do not edit.\n"
 _TABLE = re.compile(
     r"CREATE TABLE IF NOT EXISTS (?P<name>\w+)\n(?P<columns>\(.*?\n\))\nENGINE = (?P<engine>\w+)(?:\((?P<version>\w+)\))?\n"
     r"(?P<order>.*?)SETTINGS non_replicated_deduplication_window = (?P<window>\d+)\nCOMMENT (?P<comment>.*?);",
@@ -33,8 +37,39 @@ CREATE DATABASE IF NOT EXISTS longtake_shard ON CLUSTER '{cluster}';
 def topics_page() -> str:
     """A list of `name` and `config`."""
     rows = [{"name": topic.name, "config": topic_config(topic, _REPLICATION)} for topic in TOPICS]
-    head = "# Written by `python -m infra.deploy.render`; do not edit.\n"
-    return head + yaml.safe_dump(rows, sort_keys=False)
+    return _WRITTEN + yaml.safe_dump(rows, sort_keys=False)
+
+
+def users_page() -> str:
+    """A list of `role` and `acls`, as a KafkaUser has them; subscribers are people's own."""
+    rows = [{"role": role, "acls": _strimzi_acls(role)} for role in roles() if role != "subscriber"]
+    return _WRITTEN + yaml.safe_dump(rows, sort_keys=False)
+
+
+def alerts_page() -> str:
+    """What Prometheus has without the operator."""
+    return _WRITTEN + (HERE / "prometheus" / "alerts.yaml").read_text()
+
+
+def _strimzi_acls(role: str) -> list[dict[str, object]]:
+    said = read_role(role)
+    named = [("topic", name, operation) for operation, names in said.topics.items() for name in names]
+    named += [("group", name, "read") for name in said.groups] + [
+        ("group", name, "describe") for name in said.groups_seen
+    ]
+    named += [("transactionalId", name, "write") for name in said.transactional_ids]
+    found: list[dict[str, object]] = [
+        {
+            "resource": {
+                "type": kind,
+                "name": name.removesuffix("*"),
+                "patternType": "prefix" if name.endswith("*") else "literal",
+            },
+            "operations": [operation.capitalize()],
+        }
+        for kind, name, operation in named
+    ]
+    return found + [{"resource": {"type": "cluster"}, "operations": [o.capitalize()]} for o in said.cluster]
 
 
 def cluster_page() -> str:
@@ -62,8 +97,10 @@ ENGINE = Distributed('{{cluster}}', longtake_shard, {name}, cityHash64(job_id));
 
 
 def main() -> None:
-    """Write both files."""
+    """Write them all."""
     TOPICS_FILE.write_text(topics_page())
+    USERS_FILE.write_text(users_page())
+    ALERTS_FILE.write_text(alerts_page())
     CLUSTER_FILE.write_text(cluster_page())
 
 

@@ -16,10 +16,12 @@ from pydantic import TypeAdapter
 from swagger_ui_bundle import swagger_ui_path
 
 from infra.bus.writer import Writer
+from infra.metrics.door import Door, Health
 from infra.objects import Objects
 from infra.settings import Settings
 from infra.web.access import Access
 from infra.web.api import FILES, Parts, new_router
+from infra.web.counted import counted
 from infra.web.links import Links
 from infra.web.live import new_live_router
 from infra.web.models import Problem
@@ -59,9 +61,11 @@ def new_app(parts: Parts) -> FastAPI:
     app.include_router(new_live_router(parts))
     app.mount("/docs/assets", StaticFiles(directory=swagger_ui_path))
     app.get("/docs", include_in_schema=False)(_docs)
+    app.get("/healthz", include_in_schema=False)(_alive)
     app.get("/readyz", include_in_schema=False)(lambda: _ready(parts.view))
     app.exception_handler(RequestValidationError)(_invalid)
     app.middleware("http")(_harden)
+    app.middleware("http")(counted)
     generated = app.openapi
 
     def openapi() -> dict[str, Any]:
@@ -77,8 +81,8 @@ def new_app(parts: Parts) -> FastAPI:
 
 
 def serve(settings: Settings, extend: Extend | None = None) -> None:
-    """Serve until SIGTERM or SIGINT, with what `extend` adds. Raises: AccessError; BusError."""
-    with Writer(settings) as writer, View(settings) as view:
+    """Serve until SIGTERM or SIGINT, with what `extend` adds; metrics at a port of their own. Raises: AccessError; BusError."""
+    with Writer(settings) as writer, View(settings) as view, Door(settings, _health(view)):
         parts = new_parts(settings, view, writer)
         app = new_app(parts)
         if extend:
@@ -94,6 +98,10 @@ def serve(settings: Settings, extend: Extend | None = None) -> None:
         )
 
 
+def _health(view: View) -> Health:
+    return Health(age_s=lambda: 0.0, unhealthy=lambda: "", unready=lambda: view.problem)
+
+
 def _lifespan(view: View) -> Callable[[FastAPI], Any]:
     @asynccontextmanager
     async def lifespan(_: FastAPI) -> AsyncGenerator[None]:
@@ -102,6 +110,11 @@ def _lifespan(view: View) -> Callable[[FastAPI], Any]:
         yield
 
     return lifespan
+
+
+async def _alive() -> Response:
+    """The loop turns, or nobody answers."""
+    return Response("ok")
 
 
 def _ready(view: View) -> Response:

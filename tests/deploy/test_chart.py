@@ -7,6 +7,7 @@ import kubernetes_validate
 import pytest
 import yaml
 
+from infra import acls
 from infra.cli.worker import Role
 from infra.deploy import render
 from infra.settings import Settings
@@ -15,9 +16,11 @@ from tests.deploy.tools import DEPLOY, run_tool
 
 CHART = DEPLOY / "helm" / "longtake"
 EVERYTHING = (
-    "keda.enabled=true,keda.authentication=kafka,monitoring.podMonitor=true,strimzi.cluster=kafka,"
+    "keda.enabled=true,keda.authentication=kafka,monitoring.podMonitor=true,monitoring.prometheusRule=true,strimzi.cluster=kafka,"
+    "strimzi.users=true,web.console.replicas=2,web.door.replicas=2,"
     "tlsSecret=tls,roles.generate.models=checkpoints,secrets={passwords},imagePullSecrets[0].name=pull,env.AWS_REGION=eu"
 )
+WEB = ("console", "door")
 Resource = dict[str, Any]
 
 
@@ -37,7 +40,7 @@ def test_kubernetes_takes_every_resource(values: str) -> None:
     network = [r for r in rendered(values) if r["apiVersion"].startswith("networking")]
     for resource in core + network:
         kubernetes_validate.validate(resource, "1.31", strict=True)
-    assert len(core) == 3 * len(Role) + 1
+    assert len(core) == 3 * len(Role) + 1 + 3 * len(WEB if values == EVERYTHING else ())
 
 
 def test_lint_finds_nothing() -> None:
@@ -76,10 +79,52 @@ def test_every_role_is_a_stateful_set_whose_ordinal_is_its_slot() -> None:
         assert {container[f"{p}Probe"]["httpGet"]["path"] for p in ("liveness", "readiness")} == {"/healthz", "/readyz"}
 
 
+def test_the_console_and_the_door_are_replaced_without_a_gap_and_opened_to_the_ingress_only() -> None:
+    resources = rendered(EVERYTHING)
+    for name in WEB:
+        deployment = of_kind(resources, "Deployment")[f"line-{name}"]["spec"]
+        assert deployment["strategy"]["rollingUpdate"] == {"maxUnavailable": 0, "maxSurge": 1}
+        (container,) = deployment["template"]["spec"]["containers"]
+        assert container["args"][0] == name
+        probed = {p: container[f"{p}Probe"]["httpGet"]["path"] for p in ("startup", "liveness", "readiness")}
+        assert probed == {"startup": "/healthz", "liveness": "/healthz", "readiness": "/readyz"}
+        service = of_kind(resources, "Service")[f"line-{name}"]["spec"]
+        assert service["selector"]["app.kubernetes.io/component"] == name
+        assert service["ports"] == [{"name": "http", "port": 80, "targetPort": "http"}]
+        (rule,) = of_kind(resources, "NetworkPolicy")[f"line-{name}"]["spec"]["ingress"]
+        assert rule["ports"] == [{"port": "http"}]
+    assert not of_kind(rendered("keda.enabled=false"), "Deployment"), "without a password nobody may come in"
+
+
+def test_every_role_has_a_user_of_strimzi_with_its_rights_and_its_pods_are_that_user() -> None:
+    resources = rendered(EVERYTHING)
+    users = of_kind(resources, "KafkaUser")
+    assert set(users) == {f"longtake-{role}" for role in acls.roles() if role != "subscriber"}
+    rights = users["longtake-generate"]["spec"]["authorization"]["acls"]
+    read = {"type": "topic", "name": "longtake.segments.requested.v1", "patternType": "literal"}
+    assert {"resource": read, "operations": ["Read"]} in rights
+    group = {"type": "group", "name": "longtake.generate-", "patternType": "prefix"}
+    assert {"resource": group, "operations": ["Read"]} in rights
+    assert len(rights) == len(acls.bindings("generate", "generate"))
+    pods = of_kind(resources, "StatefulSet") | of_kind(resources, "Deployment")
+    for name, pod in pods.items():
+        (container,) = pod["spec"]["template"]["spec"]["containers"]
+        variables = {v["name"]: v for v in container["env"]}
+        user = f"longtake-{name.removeprefix('line-')}"
+        assert variables["LONGTAKE_KAFKA_USER"]["value"] == user
+        assert variables["LONGTAKE_KAFKA_PASSWORD"]["valueFrom"]["secretKeyRef"] == {"name": user, "key": "password"}
+
+
+def test_the_operator_of_prometheus_gets_the_alerts() -> None:
+    (rule,) = of_kind(rendered(EVERYTHING), "PrometheusRule").values()
+    assert {r["alert"] for r in rule["spec"]["groups"][0]["rules"]} >= {"LongtakeWorkerAway", "LongtakeLagGrowing"}
+
+
 def test_no_pod_may_write_its_root_or_become_root_or_talk_to_the_cluster() -> None:
     resources = rendered(EVERYTHING)
-    templates = [r["spec"]["template"]["spec"] for r in resources if r["kind"] in ("StatefulSet", "Job")]
-    assert len(templates) == len(Role) + 1
+    kinds = ("StatefulSet", "Deployment", "Job")
+    templates = [r["spec"]["template"]["spec"] for r in resources if r["kind"] in kinds]
+    assert len(templates) == len(Role) + len(WEB) + 1
     for pod in templates:
         assert pod["automountServiceAccountToken"] is False
         assert pod["securityContext"]["runAsNonRoot"] is True
@@ -120,4 +165,6 @@ def test_the_topics_of_strimzi_are_those_of_the_schemas() -> None:
 
 def test_what_is_written_from_the_code_is_up_to_date() -> None:
     assert render.TOPICS_FILE.read_text() == render.topics_page(), "run: python -m infra.deploy.render"
+    assert render.USERS_FILE.read_text() == render.users_page(), "run: python -m infra.deploy.render"
+    assert render.ALERTS_FILE.read_text() == render.alerts_page(), "run: python -m infra.deploy.render"
     assert render.CLUSTER_FILE.read_text() == render.cluster_page(), "run: python -m infra.deploy.render"

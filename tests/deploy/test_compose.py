@@ -37,6 +37,16 @@ def test_every_role_is_a_service_with_addresses_and_metrics() -> None:
         assert (service["read_only"], service["cap_drop"]) == (True, ["ALL"])
 
 
+def test_the_console_and_the_door_are_there_for_whoever_has_a_password() -> None:
+    for name, port in (("console", 8300), ("door", 8301)):
+        service = services()[name]
+        assert service["command"] == [name]
+        assert service["ports"] == [f"127.0.0.1:{port}:8300"]
+        assert service["environment"]["LONGTAKE_DOOR_HOST"] == "0.0.0.0"  # noqa: S104 (inside a container)
+        assert "/readyz" in service["healthcheck"]["test"][-1]
+        assert (service["read_only"], service["cap_drop"]) == (True, ["ALL"])
+
+
 def test_ports_are_published_on_loopback_only_and_no_password_is_in_the_file() -> None:
     published = [port for service in services().values() for port in service.get("ports", [])]
     assert published
@@ -49,4 +59,4 @@ def test_ports_are_published_on_loopback_only_and_no_password_is_in_the_file() -
 def test_prometheus_scrapes_every_role() -> None:
     (job,) = yaml.safe_load((DEPLOY / "compose" / "prometheus.yaml").read_text())["scrape_configs"]
     targets = job["static_configs"][0]["targets"]
-    assert {target.partition(":")[0] for target in targets} >= {role.value for role in Role}
+    assert {target.partition(":")[0] for target in targets} >= {role.value for role in Role} | {"console", "door"}

@@ -35,11 +35,15 @@ from infra.local.release import kafka_release
 from infra.local.services import environment
 from infra.local.supervisor import ROLES
 from infra.settings import Settings
+from infra.web.console.events import records
+from infra.web.console.fleet import groups
+from infra.web.view import View
 from schemas.codec import decode
 from schemas.headers import trace_root
 from schemas.records import CancelRequested, JobProgress, JobState, PlayReported, PromptSubmitted, Stage, VideoFinished
 from schemas.topics import DEAD_LETTERS, TOPICS
 from streams.decider import INPUTS
+from streams.releases.known import read_releases
 from tests.cli import events
 from tests.cli.conftest import Longtake
 from tests.security.bus import SecuredBus, secured_bus
@@ -290,6 +294,17 @@ def test_the_operator_sets_up_and_the_acls_say_what_is_beyond_them(bus: SecuredB
     assert "CLUSTER_AUTHORIZATION_FAILED" in refused.err
     for command in (("jobs",), ("topics",), ("dead-letters", "list")):
         assert longtake(bus.by_password("viewer"), *command).code == 0, command
+
+
+def test_the_console_sees_all_it_shows_and_the_door_what_it_serves(bus: SecuredBus) -> None:
+    settings = bus.by_password("console")
+    publish(bus.by_password("producer"), [CancelRequested(job_id="shown")], trace_root("shown"))
+    assert [r.name for r in records(settings, "shown", 0).found] == ["CancelRequested"]
+    assert [group.name for group in groups(settings)] == [g.name for g in groups(bus.by_certificate(ADMIN))]
+    assert read_releases(settings).all() == ()
+    with View(bus.by_password("door")) as view:
+        assert view.caught_up(30)
+        assert view.problem == ""
 
 
 def test_nobody_comes_in_without_a_certificate_of_the_authority_and_the_right_password(

@@ -10,6 +10,7 @@ from typing import Any
 import httpx
 import pytest
 from fastapi.testclient import TestClient
+from prometheus_client import REGISTRY
 from pydantic import SecretStr
 
 from infra.bus.reader import Reader, event_of
@@ -72,6 +73,20 @@ def changed(job_id: str, **values: Any) -> JobChanged:
 def _seen(view: View, event: JobChanged | VideoFinished) -> bool:
     job = view.job(event.job_id)
     return job is not None and event in (job.changed, job.video)
+
+
+def test_what_is_asked_is_counted_by_route_and_never_by_job(line: Line) -> None:
+    def count(**labels: str) -> float:
+        return REGISTRY.get_sample_value("longtake_http_request_seconds_count", labels) or 0.0
+
+    about = {"method": "GET", "route": "/v1/jobs/{job_id}", "status": "404"}
+    before = count(**about)
+    for job_id in ("nobody", "no-one"):
+        line.client.get(f"/v1/jobs/{job_id}")
+    assert count(**about) == before + 2
+    assert line.client.get("/healthz").text == "ok"
+    assert line.client.get("/no/such/page").status_code == 404
+    assert count(method="GET", route="none", status="404") >= 1
 
 
 def topic(settings: Settings, name: str) -> list[tuple[Event, str]]:

@@ -21,6 +21,14 @@ app.kubernetes.io/managed-by: {{ .Release.Service }}
 {{- end }}
 {{- end }}
 
+{{- define "longtake.kafkaUser" -}}
+{{- if and .root.Values.strimzi.cluster .root.Values.strimzi.users -}}
+- { name: LONGTAKE_KAFKA_USER, value: longtake-{{ .role }} }
+- name: LONGTAKE_KAFKA_PASSWORD
+  valueFrom: { secretKeyRef: { name: longtake-{{ .role }}, key: password } }
+{{- end }}
+{{- end }}
+
 {{- define "longtake.envFrom" -}}
 {{- range .Values.secrets }}
 - secretRef: { name: {{ . }} }
