@@ -21,7 +21,7 @@ from tests.director.processes import instant_workers
 _PROMPTS = 10_000
 _LIGHT = 500
 """Of the lighter tenant, published behind all of the heavy one's."""
-_STARTED = 100
+_STARTED = 400
 """Jobs of the lighter tenant after which shares are counted."""
 _ANSWER_S = 60.0
 _LIMITS = {"jobs_in_flight": 8, "tenant_jobs_in_flight": 8}
@@ -31,7 +31,7 @@ def measure(settings: Settings) -> dict[str, float]:
     """Memory in MB of the director before, with all of them in its table, and while they run; events/s; shares.
 
     `flood_fairness_ratio`: jobs of the light tenant over those of the heavy one among the first that started after the light
-    one's prompts were in: 1 is fair, its share of the prompts would be 0.05.
+    one's prompts were in: 1 is fair, less what the heavy one had in flight by then (8 a partition); its share of the prompts would be 0.05.
     """
     settings = settings.model_copy(update=_LIMITS)
     topics = [JobChanged.topic]

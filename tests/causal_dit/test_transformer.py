@@ -133,7 +133,7 @@ class WindowedClip:
             recent = max(self.window.sink, end - (self.window.latents - self.window.sink))
             seen = [*range(min(self.window.sink, end)), *range(recent, end)]
             rows = torch.cat([torch.arange(i * per, (i + 1) * per) for i in seen])
-            turn = rope.angles(torch.arange(len(seen)), *GRID, self.head_dim)
+            turn = rope.turns(torch.arange(len(seen)), *GRID, self.head_dim, q.dtype)
             here = slice(start * per, end * per)
             outs.append(
                 attend(

@@ -44,16 +44,18 @@ class WholeClip:
     """Every token sees every other (the original, non-causal model), or with `block` > 0 all blocks up to its own."""
 
     def __init__(self, latents: int, height: int, width: int, head_dim: int, block: int = 0) -> None:
-        self._turn = rope.angles(torch.arange(latents), height, width, head_dim)
+        self._of = (torch.arange(latents), height, width, head_dim)
+        self._turns: Tensor | None = None
         self._mask: Tensor | None = None
         if block:
             of = torch.arange(latents).repeat_interleave(height * width) // block
             self._mask = of[:, None] >= of[None, :]
 
     def attend(self, layer: int, q: Tensor, k: Tensor, v: Tensor) -> Tensor:  # noqa: ARG002 (the protocol's)
-        turn = self._turn.to(q.device)
+        if self._turns is None:
+            self._turns = rope.turns(*self._of, q.dtype).to(q.device)
         mask = None if self._mask is None else self._mask.to(q.device)
-        return attend(rope.rotate(q, turn), rope.rotate(k, turn), v, mask)
+        return attend(rope.rotate(q, self._turns), rope.rotate(k, self._turns), v, mask)
 
 
 class KvCache:
@@ -71,6 +73,8 @@ class KvCache:
         self._start = 0
         self._slots: list[int] = []
         self._times: list[int] = []
+        self._turns: tuple[Tensor, Tensor] | None = None
+        """Of the block in hand and of all that is held: the same in every layer and pass."""
 
     @property
     def latents(self) -> int:
@@ -96,6 +100,7 @@ class KvCache:
         self._slots = slots[-block:]
         order = {slot: rank for rank, slot in enumerate(slots)}
         self._times = [order[slot] for slot in range(len(slots))]
+        self._turns = None
 
     def reset(self) -> None:
         """Forget everything; the next block is block 0. The storage stays."""
@@ -110,11 +115,12 @@ class KvCache:
             rows.put(to, k[:, of], v[:, of])
             self.storage.written(layer, to)
         keys, values = rows.get(len(self._times) * self._tokens, q.dtype)
-        turned = rope.rotate(q, self._angles([self._times[slot] for slot in self._slots], q))
-        return attend(turned, rope.rotate(keys, self._angles(self._times, keys)), values)
+        if self._turns is None:
+            self._turns = self._turned([self._times[slot] for slot in self._slots], q), self._turned(self._times, q)
+        return attend(rope.rotate(q, self._turns[0]), rope.rotate(keys, self._turns[1]), values)
 
-    def _angles(self, times: list[int], like: Tensor) -> Tensor:
-        return rope.angles(torch.tensor(times, device=like.device), *self._grid, like.shape[-1])
+    def _turned(self, times: list[int], like: Tensor) -> Tensor:
+        return rope.turns(torch.tensor(times, device=like.device), *self._grid, like.shape[-1], like.dtype)
 
 
 def device_cache(

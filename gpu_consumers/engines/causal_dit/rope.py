@@ -15,23 +15,29 @@ def split_of(head_dim: int) -> tuple[int, int, int]:
     return head_dim - 2 * side, side, side
 
 
-def angles(times: Tensor, height: int, width: int, head_dim: int) -> Tensor:
-    """Angles [T * height * width, head_dim / 2] float64 for latents at `times` [T], tokens in raster order."""
+def turns(times: Tensor, height: int, width: int, head_dim: int, dtype: torch.dtype) -> Tensor:
+    """By how much each pair of each token turns, as complex numbers [T * height * width, head_dim / 2], for latents at `times` [T].
+
+    Tokens in raster order; angles in float64, numbers for what `rotate` computes in.
+    """
     parts = [
         _outer(times, split_of(head_dim)[0])[:, None, None],
         _outer(torch.arange(height, device=times.device), split_of(head_dim)[1])[None, :, None],
         _outer(torch.arange(width, device=times.device), split_of(head_dim)[2])[None, None, :],
     ]
     shape = (len(times), height, width)
-    return torch.cat([p.expand(*shape, p.shape[-1]) for p in parts], dim=-1).flatten(0, 2)
+    angles = torch.cat([p.expand(*shape, p.shape[-1]) for p in parts], dim=-1).flatten(0, 2)
+    return torch.polar(torch.ones_like(angles), angles).to(_wide(dtype).to_complex())
 
 
-def rotate(x: Tensor, turn: Tensor) -> Tensor:
-    """Turn x [B, L, heads, head_dim] by the angles [L, head_dim / 2]; computed in float32 or better, returned in x's dtype."""
-    work = torch.promote_types(x.dtype, torch.float32)
-    cos, sin = turn.cos().to(work)[:, None], turn.sin().to(work)[:, None]
-    even, odd = x.to(work).unflatten(-1, (-1, 2)).unbind(-1)
-    return torch.stack((even * cos - odd * sin, even * sin + odd * cos), dim=-1).flatten(-2).to(x.dtype)
+def rotate(x: Tensor, turned: Tensor) -> Tensor:
+    """Turn x [B, L, heads, head_dim] by `turns` [L, head_dim / 2]; computed in float32 or better, returned in x's dtype."""
+    pairs = torch.view_as_complex(x.to(_wide(x.dtype)).unflatten(-1, (-1, 2)))
+    return torch.view_as_real(pairs * turned[:, None]).flatten(-2).to(x.dtype)
+
+
+def _wide(dtype: torch.dtype) -> torch.dtype:
+    return torch.promote_types(dtype, torch.float32)
 
 
 def _outer(positions: Tensor, channels: int) -> Tensor:
