@@ -57,7 +57,7 @@ class Shelf:
                 continue
             if file_digest(target, "sha256") == f"sha256:{content}":
                 with contextlib.suppress(FileNotFoundError):
-                    os.utime(path)
+                    _used(path)
                 return True
             _drop_if_same(path, target)
             raise DamagedError(f"{path} is damaged")
@@ -70,6 +70,7 @@ class Shelf:
     def put(self, part: Path, content: str, *, kind: str) -> None:
         """Take a whole, checked file; it is `owned`, or one of the `guests`, which go first when room is needed."""
         part.chmod(0o444)
+        _used(part)
         part.replace(self._path(kind, content))
         for other in (k for k in _KINDS if k != kind):
             self._path(other, content).unlink(missing_ok=True)
@@ -136,6 +137,11 @@ def link_or_copy(path: Path, target: Path) -> None:
         if error.errno not in _NO_LINKS:
             raise
         shutil.copyfile(path, target)
+
+
+def _used(path: Path) -> None:
+    """Now, to the nanosecond: file systems' own clocks tick in milliseconds."""
+    os.utime(path, ns=(time.time_ns(),) * 2)
 
 
 def _drop_if_same(path: Path, target: Path) -> None:

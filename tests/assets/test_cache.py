@@ -152,7 +152,6 @@ def test_what_was_used_last_stays(settings: Settings, objects: Objects, job: Pat
     a, b, c = (stored(objects, data) for data in (b"aaaaa", b"bbbbb", b"ccccc"))
     for used in (a, b, a, c):
         cache.path_of(used, job)
-        time.sleep(0.005)  # the clock of the file system
     assert files(settings) == {content_of(a), content_of(c)}
 
 
