@@ -15,7 +15,7 @@ demo: $(STAMP_BASE)
 
 # A test process that dies ends the run with the name of its test: pytest-xdist can wait forever for one that it started anew.
 test: check chromium compiler deploy-tools
-	timeout --signal=INT --kill-after=60 1500 $(BIN)/pytest -n 2 --dist loadfile --max-worker-restart=0
+	timeout --signal=INT --kill-after=60 1500 $(BIN)/pytest -n 2 --dist loadfile --no-loadscope-reorder --max-worker-restart=0
 
 check: $(STAMP_FULL)
 	$(BIN)/ruff format --check .
