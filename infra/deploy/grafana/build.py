@@ -130,6 +130,25 @@ FLEET = (
         unit="s",
         queries=(("max by (role) (longtake_engine_heartbeat_age_seconds)", "{{role}}"),),
     ),
+    Panel(
+        title="Assets that were there when asked for",
+        unit="percentunit",
+        queries=(
+            (
+                'sum(increase(longtake_asset_reads_total{outcome="hit"}[1h]))'
+                " / sum(increase(longtake_asset_reads_total[1h])) or vector(1)",
+                "in an hour",
+            ),
+        ),
+    ),
+    Panel(
+        title="Assets from the store",
+        unit="Bps",
+        queries=(
+            ("sum by (why) (rate(longtake_asset_fetched_bytes_total[$__rate_interval])) or vector(0)", "{{why}}"),
+        ),
+        about="ahead: before it was asked for; need: work waited.",
+    ),
     Panel(title="GPU busy", unit="percentunit", queries=(("longtake_gpu_utilization_ratio", "{{gpu}}"),)),
     Panel(
         title="GPU memory",
