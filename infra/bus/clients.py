@@ -4,7 +4,7 @@ import logging
 from dataclasses import dataclass
 from typing import Any
 
-from confluent_kafka import Consumer, KafkaError, Producer
+from confluent_kafka import Consumer, IsolationLevel, KafkaError, Producer
 from confluent_kafka.admin import AdminClient
 
 from infra.bus.access import client_access
@@ -60,6 +60,12 @@ def table_consumer(settings: Settings, member: Member) -> Consumer:
 def lone_consumer(settings: Settings, client: str) -> Consumer:
     """A reader outside every group: it is told what to read and commits nothing."""
     return _consumer(_reading(settings, client) | {"group.id": client})
+
+
+def onlooker(settings: Settings, group: str, isolation: IsolationLevel) -> Consumer:
+    """Asks how far a group is, and never joins it."""
+    config = _reading(settings, "longtake.onlooker") | {"isolation.level": isolation.name.lower()}
+    return _consumer(config | {"group.id": group})
 
 
 def transactional_producer(settings: Settings, member: Member) -> Producer:

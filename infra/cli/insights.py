@@ -4,10 +4,9 @@ import time
 from typing import Annotated
 
 import typer
-from confluent_kafka import ConsumerGroupTopicPartitions
-from confluent_kafka.admin import AdminClient
 
 from infra.bus import clients
+from infra.bus.groups import GroupOffsets
 from infra.bus.progress import EndsQuery, Offsets
 from infra.bus.topics import partition_counts
 from infra.cli.errors import CliError, Exit
@@ -19,6 +18,7 @@ from streams.insights.generations import Generations, group_of
 
 app = typer.Typer(help="The derived streams: progress, baselines, throughput.", no_args_is_help=True)
 _POLL_S = 0.5
+_ANSWER_S = 10.0
 
 
 @app.command()
@@ -43,17 +43,15 @@ def _wait_until_read(settings: Settings, group: str, topics: tuple[str, ...], wa
     places = [(name, n) for name, count in partition_counts(client, topics).items() for n in range(count)]
     ends = EndsQuery(client, places).result().stable
     deadline = time.monotonic() + wait_s
-    while (left := _left(ends, _committed(client, group))) > 0:
-        if time.monotonic() > deadline:
-            raise CliError(Exit.FAILED, f"{left} records are not read yet: does the worker run? See 'longtake status'")
-        time.sleep(_POLL_S)
+    with GroupOffsets(settings) as asked:
+        while (left := _left(ends, asked.of(group, places, _ANSWER_S))) > 0:
+            if time.monotonic() > deadline:
+                raise CliError(
+                    Exit.FAILED, f"{left} records are not read yet: does the worker run? See 'longtake status'"
+                )
+            time.sleep(_POLL_S)
 
 
 def _left(ends: Offsets, committed: Offsets) -> int:
     """A transaction's marker at the end of a partition is no record: 1 left there is none."""
     return sum(max(end - committed.get(place, 0) - 1, 0) for place, end in ends.items())
-
-
-def _committed(client: AdminClient, group: str) -> Offsets:
-    found = client.list_consumer_group_offsets([ConsumerGroupTopicPartitions(group)])[group].result()
-    return {(tp.topic, tp.partition): max(tp.offset, 0) for tp in found.topic_partitions or []}

@@ -1,14 +1,15 @@
 """Whether the services of the line can be reached, and whether they are well."""
 
 import time
-from concurrent.futures import Future
 
 from clickhouse_connect.driver.exceptions import DatabaseError
-from confluent_kafka import ConsumerGroupTopicPartitions, KafkaException
+from confluent_kafka import IsolationLevel, KafkaException
 from confluent_kafka.admin import AdminClient
 
 from infra.bus import clients
 from infra.bus.access import tls_context
+from infra.bus.groups import GroupOffsets
+from infra.bus.message import Partition
 from infra.bus.progress import EndsQuery, Offsets
 from infra.clickhouse import connect
 from infra.local.check import Check
@@ -45,7 +46,7 @@ def kafka_checks(settings: Settings) -> list[Check]:
     found = f"{settings.kafka}, {len(TOPICS) - len(missing)} of {len(TOPICS)} topics"
     there = Check(name="broker", ok=not missing, found=found, remedy="'longtake up' creates what is missing")
     places = [(name, partition) for name, topic in topics.items() for partition in topic.partitions]
-    return [there, _release(settings), _transactions(client, places), _group_offsets(client)]
+    return [there, _release(settings), _transactions(client, places), _group_offsets(settings, client, places)]
 
 
 def clickhouse_check(settings: Settings) -> Check:
@@ -91,7 +92,7 @@ def _release(settings: Settings) -> Check:
         return Check(name="broker release", ok=True, found=f"not known: {error}", needed=False)
 
 
-def _transactions(client: AdminClient, places: list[tuple[str, int]]) -> Check:
+def _transactions(client: AdminClient, places: list[Partition]) -> Check:
     try:
         first = EndsQuery(client, places).result().open()
         if not first:
@@ -105,16 +106,17 @@ def _transactions(client: AdminClient, places: list[tuple[str, int]]) -> Check:
         )
 
 
-def _group_offsets(client: AdminClient) -> Check:
+def _group_offsets(settings: Settings, client: AdminClient, places: list[Partition]) -> Check:
     """A transaction whose end was lost also makes the offsets it held unreadable, for good."""
     groups = [group.group_id for group in client.list_consumer_groups().result().valid]
-    asked = {group: _stable_offsets(client, group) for group in groups}
-    unstable = [group for group, offsets in asked.items() if offsets.exception(_ANSWER_S + 1)]
+    unstable: list[str] = []
+    with GroupOffsets(settings, IsolationLevel.READ_COMMITTED) as asked:
+        asked.begin(groups)
+        for group in groups:
+            try:
+                asked.of(group, places, _ANSWER_S)
+            except KafkaException:
+                unstable.append(group)
     found = f"cannot be read: {', '.join(unstable)}" if unstable else f"{len(groups)} groups, all can be read"
     remedy = "if it stays so, a transaction hangs on the group's offsets: delete the group, or move it with new offsets"
     return Check(name="group offsets", ok=not unstable, found=found, remedy=remedy)
-
-
-def _stable_offsets(client: AdminClient, group: str) -> "Future[ConsumerGroupTopicPartitions]":
-    request = [ConsumerGroupTopicPartitions(group)]
-    return client.list_consumer_group_offsets(request, require_stable=True, request_timeout=_ANSWER_S)[group]

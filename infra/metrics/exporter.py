@@ -9,6 +9,7 @@ import time
 from confluent_kafka import KafkaException
 
 from infra.bus import clients
+from infra.bus.groups import GroupOffsets
 from infra.bus.process import stop_on_signals
 from infra.bus.reader import Reader, event_of
 from infra.bus.watchdog import Watchdog
@@ -36,6 +37,7 @@ def run(settings: Settings, slot: int) -> None:
     with (
         Watchdog("longtake.exporter", 60 + settings.watchdog_s) as dog,
         Reader.from_beginning(settings, SOURCES) as reader,
+        GroupOffsets(settings) as asked,
     ):
         health = Health(age_s=dog.age_s, unhealthy=dog.stopped, unready=lambda: "")
         next_look_s = 0.0
@@ -49,7 +51,7 @@ def run(settings: Settings, slot: int) -> None:
                 look_at_services(settings)
                 look_at_disk(settings)
                 try:
-                    look_at_groups(client, letters)
+                    look_at_groups(client, asked, letters)
                 except (KafkaException, TimeoutError) as error:
                     log.warning("the broker does not say how far groups are: %s", error)
 

@@ -3,16 +3,14 @@
 import logging
 import shutil
 import socket
-from collections.abc import Iterable
-from concurrent.futures import Future
+from collections.abc import Collection, Iterable
 from pathlib import Path
-from typing import Any
 from urllib.parse import unquote, urlsplit
 
-from confluent_kafka import ConsumerGroupTopicPartitions, KafkaException
 from confluent_kafka.admin import AdminClient
 from prometheus_client import Gauge
 
+from infra.bus.groups import GroupOffsets
 from infra.bus.message import Partition
 from infra.bus.progress import EndsQuery, Offsets
 from infra.settings import Settings
@@ -34,10 +32,10 @@ SIZE = Gauge("longtake_disk_bytes", "Of the file system of a local object store.
 log = logging.getLogger(__name__)
 
 
-def look_at_groups(client: AdminClient, letters: Iterable[Partition]) -> None:
-    """Set the lag of every group of the line. Raises: KafkaException, TimeoutError."""
-    listed: Any = client.list_consumer_groups(request_timeout=_ANSWER_S).result()
-    lags = lags_of(client, [g.group_id for g in listed.valid if g.group_id.startswith(_PREFIX)])
+def look_at_groups(client: AdminClient, asked: GroupOffsets, letters: Iterable[Partition]) -> None:
+    """Set the lag of every group of the line. Raises: KafkaException."""
+    listed = client.list_consumer_groups(request_timeout=_ANSWER_S).result()
+    lags = lags_of(client, asked, [g.group_id for g in listed.valid if g.group_id.startswith(_PREFIX)])
     LAG.clear()
     for group, places in lags.items():
         for (topic, partition), lag in places.items():
@@ -45,9 +43,12 @@ def look_at_groups(client: AdminClient, letters: Iterable[Partition]) -> None:
     LETTERS.set(sum(EndsQuery(client, letters).result().stable.values()))
 
 
-def lags_of(client: AdminClient, groups: Iterable[str]) -> dict[str, Offsets]:
-    """Committed records, by partition, that a group has not committed the outcome of. Raises: KafkaException, TimeoutError."""
-    committed = {group: _committed(client, group) for group in groups}
+def lags_of(client: AdminClient, asked: GroupOffsets, groups: Collection[str]) -> dict[str, Offsets]:
+    """Committed records, by partition, that a group has not committed the outcome of. Raises: KafkaException."""
+    asked.begin(groups)
+    topics = client.list_topics(timeout=_ANSWER_S).topics
+    places = [(name, n) for name, topic in topics.items() if name.startswith(_PREFIX) for n in topic.partitions]
+    committed = {group: asked.of(group, places, _ANSWER_S) for group in groups}
     stable = EndsQuery(client, {place for offsets in committed.values() for place in offsets}).result().stable
     return {
         group: {place: max(0, stable[place] - offset) for place, offset in offsets.items()}
@@ -82,14 +83,3 @@ def dead_letter_places(client: AdminClient) -> set[Partition]:
     """The partitions of the dead-letter topic."""
     found = client.list_topics(DEAD_LETTERS, timeout=_ANSWER_S).topics[DEAD_LETTERS]
     return {(DEAD_LETTERS, partition) for partition in found.partitions}
-
-
-def _committed(client: AdminClient, group: str) -> Offsets:
-    answers: dict[str, Future[Any]] = client.list_consumer_group_offsets(
-        [ConsumerGroupTopicPartitions(group)], request_timeout=_ANSWER_S
-    )
-    found = answers[group].result().topic_partitions
-    for partition in found:
-        if partition.error:
-            raise KafkaException(partition.error)
-    return {(p.topic, p.partition): p.offset for p in found if p.offset >= 0 and p.topic.startswith(_PREFIX)}

@@ -9,7 +9,6 @@ import sys
 import time
 from collections.abc import Iterable, Iterator
 
-from confluent_kafka import ConsumerGroupTopicPartitions, TopicPartition
 from confluent_kafka.admin import AdminClient
 
 from infra.assets.catalogue import CONTENT, Catalogue
@@ -17,6 +16,7 @@ from infra.assets.known import read_catalogue
 from infra.bus import clients
 from infra.bus.clients import Member
 from infra.bus.errors import BusError
+from infra.bus.groups import GroupOffsets
 from infra.bus.message import Partition
 from infra.bus.progress import EndsQuery
 from infra.bus.reader import Reader
@@ -62,7 +62,7 @@ def read_marks(settings: Settings, objects: Objects) -> Marks:
     """What the log refers to now. Raises: BusError if it cannot be read to its end; then nothing may be removed."""
     since_s = objects.clock_s()
     client = clients.admin(settings)
-    starts = _unread(client)
+    starts = _unread(settings, client)
     _settle(client, starts)
     in_flight = frozenset(_in_flight(settings, objects, starts))
     catalogue = read_catalogue(settings)
@@ -76,27 +76,23 @@ def read_marks(settings: Settings, objects: Objects) -> Marks:
     )
 
 
-def _unread(client: AdminClient) -> dict[Partition, int]:
-    """Where each partition's slowest reader is. A group that has committed nothing has everything to read. Dead letters may be replayed."""
+def _unread(settings: Settings, client: AdminClient) -> dict[Partition, int]:
+    """Where each partition's slowest reader is. A group that has committed nothing has everything to read. Dead letters may be replayed.
+
+    Inside an open transaction a group is where it was before.
+    """
     counts = partition_counts(client, [*READERS, DEAD_LETTERS])
     starts = {(DEAD_LETTERS, partition): 0 for partition in range(counts[DEAD_LETTERS])}
     there = {group.group_id for group in client.list_consumer_groups(request_timeout=_ANSWER_S).result().valid}
-    for topic, roles in READERS.items():
-        places = [TopicPartition(topic, partition) for partition in range(counts[topic])]
-        groups = {Member(role=role, topics=()).group: role for role in roles}
-        for group in (group for group, role in groups.items() if group in there or role not in _OPTIONAL):
-            read = _read(client, group, places) if group in there else {}
-            for place in places:
-                key = (topic, place.partition)
-                starts[key] = min(starts.get(key, sys.maxsize), read.get(key, 0))
+    with GroupOffsets(settings) as asked:
+        for topic, roles in READERS.items():
+            places = [(topic, partition) for partition in range(counts[topic])]
+            groups = {Member(role=role, topics=()).group: role for role in roles}
+            for group in (group for group, role in groups.items() if group in there or role not in _OPTIONAL):
+                read = asked.of(group, places, _ANSWER_S) if group in there else {}
+                for place in places:
+                    starts[place] = min(starts.get(place, sys.maxsize), read.get(place, 0))
     return starts
-
-
-def _read(client: AdminClient, group: str, places: list[TopicPartition]) -> dict[Partition, int]:
-    """What the group has committed. Inside an open transaction it is what was committed before."""
-    request = [ConsumerGroupTopicPartitions(group, places)]
-    found = client.list_consumer_group_offsets(request, request_timeout=_ANSWER_S)[group].result()
-    return {(p.topic, p.partition): max(0, p.offset or 0) for p in found.topic_partitions or []}
 
 
 def _settle(client: AdminClient, places: Iterable[Partition]) -> None:

@@ -15,6 +15,7 @@ from dataclasses import dataclass, field
 from confluent_kafka import Consumer, KafkaException, TopicPartition
 
 from infra.bus import clients
+from infra.bus.groups import GroupOffsets
 from infra.bus.message import Message, Partition
 from infra.bus.received import received
 from infra.local.ports import answers
@@ -62,18 +63,13 @@ class Tail:
 
 
 class Groups:
-    """Owns a client for each group, and one that asks who holds what.
-
-    Offsets are asked for by a consumer that never joins. `AdminClient.list_consumer_group_offsets` with a time-out of a second ends
-    the process when the broker comes back (librdkafka 2.16: assertion `eonce->refcnt > 0`).
-    """
+    """Owns clients that ask how far groups are, and one that asks who holds what."""
 
     def __init__(self, settings: Settings) -> None:
-        self._settings = settings
         self._admin = clients.admin(settings)
         self._port = int(settings.kafka.rpartition(":")[2])
-        self._consumers: dict[str, Consumer] = {}
-        self._places = [TopicPartition(topic.name, p) for topic in TOPICS for p in range(settings.partitions)]
+        self._offsets = GroupOffsets(settings)
+        self._places = [(topic.name, p) for topic in TOPICS for p in range(settings.partitions)]
 
     def alive(self) -> bool:
         """Whether the broker serves."""
@@ -93,8 +89,8 @@ class Groups:
         if not answers(self._port):
             return {}
         with contextlib.suppress(KafkaException):
-            found = self._consumer(group).committed(self._places, _ASK_S)
-            return {(group, p.topic, p.partition): p.offset for p in found if p.offset >= 0}
+            found = self._offsets.of(group, self._places, _ASK_S)
+            return {(group, *place): offset for place, offset in found.items()}
         return {}
 
     def held(self, group: str) -> dict[str, set[Partition]]:
@@ -113,15 +109,7 @@ class Groups:
         return {}
 
     def close(self) -> None:
-        for consumer in self._consumers.values():
-            consumer.close()
-
-    def _consumer(self, group: str) -> Consumer:
-        """Not `read_committed`: that would wait for offsets in open transactions."""
-        if group not in self._consumers:
-            server = {"bootstrap.servers": self._settings.kafka, "metadata.recovery.strategy": "none", "log_level": 0}
-            self._consumers[group] = Consumer(server | {"group.id": group, "isolation.level": "read_uncommitted"})
-        return self._consumers[group]
+        self._offsets.close()
 
 
 @dataclass(slots=True, kw_only=True)

@@ -6,6 +6,7 @@ from confluent_kafka import KafkaException
 from fastapi import APIRouter, Depends, Request, Response
 
 from infra.bus import clients
+from infra.bus.groups import GroupOffsets
 from infra.local.services import read_services
 from infra.metrics.outside import lags_of
 from infra.settings import Settings
@@ -42,7 +43,8 @@ def groups(settings: Settings) -> list[Group]:
     names = sorted(group.group_id for group in listed if group.group_id.startswith(_OURS))
     if not names:
         return []
-    lags = lags_of(admin, names)
+    with GroupOffsets(settings) as asked:
+        lags = lags_of(admin, asked, names)
     told = [future.result() for future in admin.describe_consumer_groups(names, request_timeout=_ANSWER_S).values()]
     return [
         Group(
