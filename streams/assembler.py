@@ -13,6 +13,8 @@ import av
 from av.container import OutputContainer
 from av.video.stream import VideoStream
 
+from infra.assets.ahead import fetching_ahead
+from infra.assets.cache import AssetCache
 from infra.bus.clients import Member
 from infra.bus.ended import EndedJobs, following, unless_ended
 from infra.bus.process import stop_on_signals
@@ -62,8 +64,8 @@ def run(settings: Settings, slot: int) -> None:
     assemble = Assemble(objects, scratch_of(settings, member.name), member.name, lambda: time.time_ns() // 1000)
     ended = EndedJobs()
     work = ThreadWork(unless_ended(ended, remembered(objects, AssemblyRequested, assemble)), settings.slots)
-    with following(settings, ended.add):
-        run_worker(settings, member, work, stop_on_signals())
+    with following(settings, ended.add), fetching_ahead(settings, AssetCache(settings, objects)) as ahead:
+        run_worker(settings, member, work, stop_on_signals(), ahead.hold)
 
 
 class Assemble:
