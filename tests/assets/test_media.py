@@ -6,6 +6,8 @@ from pathlib import Path
 import imageio_ffmpeg
 import numpy as np
 import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
 from PIL import Image
 
 from infra.assets import media
@@ -107,3 +109,29 @@ def test_there_are_limits(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> No
     big.write_text(SUBRIP * 60_000)
     with pytest.raises(MediaError, match=r"at most 4\.2 as subtitles"):
         read_media(big)
+
+
+HEADS = [
+    b"RIFF\xff\x00\x00\x00WAVEfmt \x10\0\0\0",
+    b"RIFF\xff\x00\x00\x00WEBPVP8 ",
+    b"fLaC\0\0\0\x22",
+    b"OggS\0\2",
+    b"ID3\4\0\0",
+    b"\xff\xfb\x90\x00",
+    b"\0\0\0\x1cftypM4A ",
+    b"\x89PNG\r\n\x1a\n\0\0\0\rIHDR",
+    b"\xff\xd8\xff\xe0",
+    b"WEBVTT\n\n00:01.000 --> ",
+    b"1\n00:00:01,000 --> 00:00:02,000\n",
+]
+
+
+@settings(max_examples=200, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(st.sampled_from(HEADS), st.binary(max_size=300))
+def test_any_bytes_are_an_asset_or_refused_by_name(tmp_path: Path, head: bytes, rest: bytes) -> None:
+    path = tmp_path / "any"
+    path.write_bytes(head + rest)
+    try:
+        assert read_media(path).media_type
+    except MediaError as error:
+        assert "any" in str(error)

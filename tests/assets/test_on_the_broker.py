@@ -19,7 +19,7 @@ from schemas.errors import BadInputError
 from schemas.headers import trace_root
 from schemas.records import AssetRef, JobState, Stage
 from schemas.topics import Event
-from tests.assets.files import SUBRIP, said, stored, tone
+from tests.assets.files import said, stored, tone
 from tests.bus.line import eventually, in_thread
 from tests.cli.conftest import Longtake, longtake
 from tests.director.builders import START_US, decider, message, prompt
@@ -28,7 +28,7 @@ __all__ = ["longtake"]
 
 GRACE_S = 1.0
 DAY_S = 86_400.0
-SETTLED = 40
+SETTLED = 10
 
 
 @pytest.fixture
@@ -62,8 +62,6 @@ def old(objects: Objects, ref: AssetRef, age_s: float = DAY_S) -> AssetRef:
 
 def test_an_asset_is_added_listed_shown_and_removed(bus_settings: Settings, longtake: Longtake, tmp_path: Path) -> None:
     low, high = tone(tmp_path / "low.wav", hz=110), tone(tmp_path / "high.wav", hz=880)
-    words = tmp_path / "words.srt"
-    words.write_text(SUBRIP)
     with following_catalogue(bus_settings, catalogue := Catalogue()) as read:
         assert read.wait(30)
         with pytest.raises(BadInputError, match="unknown_asset"):
@@ -76,10 +74,6 @@ def test_an_asset_is_added_listed_shown_and_removed(bus_settings: Settings, long
         eventually(lambda: catalogue.named("theme@2") is not None, "who follows hears of it")
         other = longtake(bus_settings, "asset", "add", "theme", str(high), "--version", "1")
         assert (other.code, "immutable" in other.err) == (Exit.REFUSED, True)
-        wrong = longtake(bus_settings, "asset", "add", "words", str(words), "--media-type", "text/vtt")
-        assert (wrong.code, "application/x-subrip" in wrong.err) == (Exit.REFUSED, True)
-        broken = longtake(bus_settings, "asset", "add", "me", __file__)
-        assert (broken.code, "none of audio/wav" in broken.err) == (Exit.REFUSED, True)
         assert longtake(bus_settings, "asset", "remove", "theme").code == Exit.USAGE
         assert longtake(bus_settings, "asset", "remove", "theme@2").code == 0
         eventually(lambda: catalogue.named("theme@2") is None, "who follows hears of it")
@@ -113,7 +107,7 @@ def test_a_content_stays_while_it_can_be_named_or_a_row_names_it(settings: Setti
 def test_what_is_added_named_and_removed_while_the_sweep_runs_is_never_taken_from_a_job(
     settings: Settings, objects: Objects
 ) -> None:
-    """Each is stored, announced, named by a job and removed at once; half of the jobs finish."""
+    """Each is stored, announced, removed, and named by a job that was accepted before that; half of the jobs finish."""
     running: list[AssetRef] = []
     finished: list[AssetRef] = []
     missing: list[str] = []
@@ -128,14 +122,15 @@ def test_what_is_added_named_and_removed_while_the_sweep_runs_is_never_taken_fro
             ref = old(objects, stored(objects, b"%d" % number, name=f"a{number}"), 0.9 * GRACE_S)
             now_us = time.time_ns() // 1000
             row = made_with(f"job-{number}", ref)
-            for event in (said(ref, added_us=now_us), row, said(ref, added_us=now_us, removed_us=now_us + 1)):
-                writer.publish([event], trace_root("assets"))
+            writer.publish([said(ref, added_us=now_us)], trace_root("assets"))
+            writer.publish([said(ref, added_us=now_us, removed_us=now_us + 1)], trace_root("assets"))
+            time.sleep(0.1 * GRACE_S)  # a director that heard of it late: the content is older than the grace now
+            writer.publish([row], trace_root("assets"))
             if number % 2:
                 running.append(ref)
             else:
                 writer.publish([replace(row, stage=Stage.FINISHED, plan=None)], trace_root("assets"))
                 finished.append(ref)
-            time.sleep(0.02)
         eventually(lambda: not any(objects.holds(ref.content) for ref in finished), "what nobody needs is gone", 60)
     assert missing == []
     assert read_catalogue(settings).named("a1") is None
