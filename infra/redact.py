@@ -4,15 +4,16 @@ Secrets are kept out of such text to begin with (`SecretStr`, and no credentials
 request, an address or an environment in an error.
 """
 
+import json
 import logging
 import os
 import re
 from collections.abc import Iterator
 from pathlib import Path
-from urllib.parse import unquote
+from urllib.parse import quote, quote_plus, unquote
 
 HIDDEN = "***"
-_SECRET = re.compile(r".*(_SECRET|_TOKEN|_KEY|_SAS|PASSWORD)", re.IGNORECASE)
+_SECRET = re.compile(r".*(_SECRET|_TOKEN|_KEY|APIKEY|_SAS|PASSWORD|PASSWD|_CONNECTION_STRING)", re.IGNORECASE)
 _PATHS = frozenset({"LONGTAKE_KAFKA_KEY"})
 """They name a file with a secret."""
 _PASSWORD_FILE = re.compile(r"LONGTAKE_.*_PASSWORD_FILE")
@@ -21,15 +22,17 @@ _HEADERS = frozenset({"OTEL_EXPORTER_OTLP_HEADERS", "OTEL_EXPORTER_OTLP_TRACES_H
 """`Authorization=Bearer%20...,other=...`: what comes last in each is the secret."""
 _SHORTEST = 6
 """Shorter values are words: hiding them would garble everything."""
-_USERINFO = re.compile(r"(?<=://)([^/\s:@]*):[^/\s@]+@")
+_USERINFO = re.compile(r"(?<=://)([^/\s:@]*):[^/\s]+@")
 _SIGNED = re.compile(
-    r"([?&](?:X-(?:Amz|Goog)-(?:Signature|Security-Token)|sig|key|api_key|password|token)=)[^&\s'\"]+", re.IGNORECASE
+    r"([?&](?:(?:X-(?:Amz|Goog)-)?(?:Signature|Security-Token)|sig|key|api_key|password|(?:access_)?token)=)[^&\s'\"]+",
+    re.IGNORECASE,
 )
 
 
 def redacted(text: str) -> str:
     """`text` with every secret of this process's environment hidden, and passwords and signatures in URLs."""
-    for secret in sorted(_known(), key=len, reverse=True):
+    written = {form for secret in _known() for form in _forms(secret)}
+    for secret in sorted(written, key=len, reverse=True):
         text = text.replace(secret, HIDDEN)
     return _SIGNED.sub(rf"\1{HIDDEN}", _USERINFO.sub(rf"\1:{HIDDEN}@", text))
 
@@ -39,6 +42,17 @@ class Redacting(logging.Formatter):
 
     def format(self, record: logging.LogRecord) -> str:
         return redacted(super().format(record))
+
+
+def _forms(secret: str) -> Iterator[str]:
+    """As it is, and as URLs, `repr` and JSON write it."""
+    yield secret
+    yield quote(secret, safe="")
+    yield quote(secret)
+    yield quote_plus(secret)
+    yield repr(secret)[1:-1]
+    yield json.dumps(secret)[1:-1]
+    yield json.dumps(secret, ensure_ascii=False)[1:-1]
 
 
 def _known() -> Iterator[str]:

@@ -203,6 +203,10 @@ def _put_aside(message: Message, state: r.JobState | None) -> Step | None:
 def _unknown(event: Event, now_us: int) -> Decision:
     """Of a job that nobody submitted, so far."""
     if isinstance(event, r.CancelRequested):
+        try:
+            check_job_id(event.job_id)
+        except BadInputError as error:
+            return Decision(refused=error)
         return Decision(state=cancelled_early(event, now_us))
     if isinstance(event, r.RetryRequested):
         return Decision(refused=refused("job_id", "unknown_job", f"no job {event.job_id!r:.120} was ever accepted"))

@@ -15,6 +15,8 @@ TRANSIENT = (LaterError, BaseError, OSError)
 HELD = 50
 """Records of one partition that wait for their time in memory."""
 _FIRST_S, _LONGEST_S = 1.0, 60.0
+_DOUBLINGS = 6
+"""More lead beyond the longest: a header may have any number."""
 _GIVE_UP_US = 6 * 3600 * 1_000_000
 _COUNT, _DUE, _SINCE = "retry.count", "retry.due_us", "retry.since_us"
 
@@ -22,7 +24,7 @@ _COUNT, _DUE, _SINCE = "retry.count", "retry.due_us", "retry.since_us"
 def put_back(message: Message, now_us: int) -> Output:
     """The record once more: twice as long after each time, up to a minute."""
     count = _number(message, _COUNT)
-    due_us = now_us + round(min(_LONGEST_S, _FIRST_S * 2**count) * 1e6)
+    due_us = now_us + round(min(_LONGEST_S, _FIRST_S * 2 ** min(count, _DOUBLINGS)) * 1e6)
     since_us = _number(message, _SINCE) or now_us
     ours = ((_COUNT, count + 1), (_DUE, due_us), (_SINCE, since_us))
     kept = tuple((name, value) for name, value in message.headers if name not in (_COUNT, _DUE, _SINCE))

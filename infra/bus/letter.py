@@ -18,6 +18,7 @@ _HEADERS = (
     "dlq.message",
     "dlq.time_us",
 )
+_MAX_DIGITS = 20
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -62,8 +63,8 @@ def parse(message: Message) -> DeadLetter:
     topic, partition, offset, group, field, rule, text, time_us = reasons
     original = Message(
         topic=topic,
-        partition=int(partition),
-        offset=int(offset),
+        partition=_number(partition),
+        offset=_number(offset),
         key=message.key,
         value=message.value,
         headers=message.headers[:-count],
@@ -71,5 +72,11 @@ def parse(message: Message) -> DeadLetter:
     )
     letter_id = f"{message.partition}-{message.offset}"
     return DeadLetter(
-        id=letter_id, original=original, group=group, field=field, rule=rule, message=text, time_us=int(time_us)
+        id=letter_id, original=original, group=group, field=field, rule=rule, message=text, time_us=_number(time_us)
     )
+
+
+def _number(text: str) -> int:
+    if not (text.isascii() and text.isdigit() and len(text) < _MAX_DIGITS):
+        raise BadInputError(field="headers", rule="dead_letter", message=f"{text!r:.40} is no number")
+    return int(text)

@@ -1,7 +1,6 @@
 """A dead letter as text that a person can edit: one JSON object with the record's fields, or its bytes where it is none."""
 
 import base64
-import binascii
 from typing import Any, cast
 
 import msgspec
@@ -52,11 +51,12 @@ def from_text(text: bytes) -> Output:
     """The record to send. Raises: MendError, BadInputError naming the field that is still wrong."""
     try:
         content: object = msgspec.json.decode(text)
-    except (msgspec.DecodeError, UnicodeDecodeError) as error:
+    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
         raise MendError(f"it cannot be read: {error}") from error
     fields = cast("dict[str, Any]", content) if isinstance(content, dict) else {}
     topic, key, headers = (fields.get(name) for name in ("topic", "key", "headers"))
-    if topic not in {t.name for t in TOPICS} or not isinstance(key, str) or not isinstance(headers, dict):
+    known = [t.name for t in TOPICS]
+    if topic not in known or not isinstance(topic, str) or not isinstance(key, str) or not isinstance(headers, dict):
         raise MendError("it has no 'topic' of the line, 'key' and 'headers'")
     pairs = tuple((str(name), str(value).encode()) for name, value in cast("dict[str, Any]", headers).items())
     return Output(topic=topic, key=key.encode(), value=_value(fields), headers=pairs)
@@ -65,15 +65,19 @@ def from_text(text: bytes) -> Output:
 def _value(fields: dict[str, Any]) -> bytes:
     record = fields.get("record")
     if isinstance(record, dict):
-        return encode(_event(dict(cast("dict[str, Any]", record))))
+        event = _event(dict(cast("dict[str, Any]", record)))
+        try:
+            return encode(event)
+        except (ValueError, TypeError, OverflowError) as error:
+            raise MendError(f"not a {type(event).__name__}: {error}") from error
     try:
         return base64.b64decode(fields["value_base64"], validate=True)
-    except (KeyError, TypeError, binascii.Error) as error:
+    except (KeyError, TypeError, ValueError) as error:  # what is not ASCII is a ValueError
         raise MendError("it has neither 'record' nor 'value_base64'") from error
 
 
 def _event(record: dict[str, Any]) -> Event:
-    kind = _TYPES.get(record.pop("type", PromptSubmitted.__name__))
+    kind = _TYPES.get(str(record.pop("type", PromptSubmitted.__name__)))
     if kind is None:
         raise MendError(f"'type' of the record is not one of {', '.join(_TYPES)}")
     if kind is PromptSubmitted:

@@ -7,8 +7,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from infra.bus.decision import Decision
+from infra.bus.letter import dead_letter
 from schemas import records as r
 from schemas.codec import decode, encode
+from schemas.errors import BadInputError
 from schemas.topics import DEAD_LETTERS, Event
 from streams.decider import INPUTS
 from tests.director.builders import Line, answers, message, prompt, raw_message
@@ -96,6 +98,18 @@ def test_any_bytes_on_the_dead_letter_topic_are_passed_over(
 ) -> None:
     letter = raw_message(DEAD_LETTERS, value, headers=tuple(headers))
     assert LINE.decider.decide(letter, LINE.job, LINE.now_us) == Decision()
+
+
+@given(st.lists(st.none() | st.binary() | st.text("0123456789").map(str.encode), min_size=7, max_size=7))
+@settings(max_examples=100, deadline=None)
+def test_a_letter_whose_reasons_are_any_bytes_stops_nobody(values: list[bytes | None]) -> None:
+    event = LINE.last(r.PieceRequested)
+    error = BadInputError(field="value", rule="retries", message="given up")
+    headers = dead_letter(message(event), error, group="longtake.stitch", time_us=LINE.now_us).headers
+    changed = (headers[0], *((name, value) for (name, _), value in zip(headers[1:], values, strict=True)))
+    decision = LINE.decider.decide(raw_message(DEAD_LETTERS, encode(event), headers=changed), LINE.job, LINE.now_us)
+    numbers = [value or b"" for (name, value) in changed if name in ("dlq.partition", "dlq.offset", "dlq.time_us")]
+    assert (decision.state is not None) == all(value.isdigit() and len(value) < 20 for value in numbers)
 
 
 @given(wishes)

@@ -92,6 +92,14 @@ def test_a_cancellation_without_a_prompt_is_forgotten_after_an_hour() -> None:
     assert line.job.stage is r.Stage.FINISHED
 
 
+@pytest.mark.parametrize("job_id", ["", "../../up", "a b", "x" * 101])
+def test_a_cancellation_of_what_can_be_no_job_makes_no_row(job_id: str) -> None:
+    decision = decider().decide(message(r.CancelRequested(job_id=job_id)), None, START_US)
+    assert decision.state is None
+    assert decision.refused is not None
+    assert (decision.refused.field, decision.refused.rule) == ("job_id", "characters")
+
+
 def test_a_retry_of_an_unknown_job_is_a_dead_letter() -> None:
     for row in (None, cancelled_early(CANCEL, START_US)):
         decision = decider().decide(message(retry()), row, START_US)

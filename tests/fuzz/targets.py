@@ -8,6 +8,9 @@ from fractions import Fraction
 from pathlib import Path
 
 from gpu_consumers.engines.options import check_options
+from infra.bus.letter import DeadLetter
+from infra.bus.mended import MendError, from_text, to_text
+from infra.bus.message import Message
 from infra.objects import BlobError, Objects, job_key
 from qc_consumers.metrics.quality import Pair, scoring_command
 from schemas.codec import content_hash, decode, decode_prompt, encode, framing, to_json
@@ -15,7 +18,7 @@ from schemas.engines import ENGINES
 from schemas.errors import BadInputError
 from schemas.ids import Version, versions
 from schemas.records import Blob, Encode, Instruction, Lint, PromptSubmitted, Shot
-from schemas.topics import EVENTS, Event
+from schemas.topics import EVENTS, TOPICS, Event, key_of
 from streams.intake import planned
 from streams.prompts.instruct import instruct
 from streams.prompts.storyboard import parse_storyboard
@@ -119,6 +122,17 @@ def choose_options(data: bytes) -> None:
         assert (STORE / file).resolve().is_relative_to(STORE.resolve()), file
 
 
+def mend_letter(data: bytes) -> None:
+    """A dead letter that somebody has edited: refused, or a record of one of the line's topics."""
+    try:
+        output = from_text(data)
+    except (MendError, BadInputError):
+        return
+    assert output.topic in {topic.name for topic in TOPICS}
+    assert output.value is not None
+    assert all(isinstance(name, str) for name, _ in output.headers)
+
+
 def _check_command(pair: Pair, command: Sequence[str]) -> None:
     inputs = {command[at + 1] for at, word in enumerate(command) if word == "-i"}
     assert inputs == {str(pair.piece.absolute()), str(pair.reference.absolute())}
@@ -145,6 +159,21 @@ def _instruct(shots: Sequence[Shot], negative: Sequence[str]) -> tuple[tuple[Ins
     return tuple(one for one, _ in read), tuple(lint for _, lints in read for lint in lints)
 
 
+def _letter(event: Event, value: bytes | None = None) -> DeadLetter:
+    original = Message(
+        topic=event.topic,
+        partition=0,
+        offset=7,
+        key=key_of(event).encode(),
+        value=encode(event) if value is None else value,
+        headers=(("traceparent", b"00-1-2-01"),),
+        timestamp_us=0,
+    )
+    return DeadLetter(
+        id="0-0", original=original, group="longtake.director", field="value", rule="avro", message="no", time_us=1
+    )
+
+
 def seeds(name: str) -> list[bytes]:
     """Inputs to start from: good ones."""
     events: list[Event] = [sample(event) for event in EVENTS]
@@ -165,6 +194,7 @@ def seeds(name: str) -> list[bytes]:
             b"\3model=veo-3.1\npeople=none",
         ],
         "filters": [b"\0\0\0\x01" * 6 + b"veryfast", b"\0\0\0\x18" * 6 + b"it's[a];b,c:d=e"],
+        "letter": [to_text(_letter(event)) for event in events] + [to_text(_letter(prompt, b"no record"))],
     }[name]
 
 
@@ -174,4 +204,5 @@ TARGETS: Mapping[str, Target] = {
     "objects": point_at_object,
     "filters": build_filters,
     "options": choose_options,
+    "letter": mend_letter,
 }

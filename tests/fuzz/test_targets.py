@@ -6,6 +6,8 @@ from hypothesis import strategies as st
 
 from tests.fuzz.targets import TARGETS, seeds
 
+LETTER = b'{"topic": "longtake.control.v1", "key": "a", "headers": {}, %b}'
+
 
 @st.composite
 def near(draw: st.DrawFn, name: str) -> bytes:
@@ -37,6 +39,19 @@ def test_what_the_fuzzers_start_from_is_good(name: str) -> None:
         TARGETS[name](data)
 
 
-@pytest.mark.parametrize(("name", "data"), [("options", b"\0drift_exposure=0\x1d")])
+@pytest.mark.parametrize(
+    ("name", "data"),
+    [
+        ("options", b"\0drift_exposure=0\x1d"),
+        ("letter", b"[" * 100_000),
+        ("letter", b'{"topic": [], "key": "a", "headers": {}, "value_base64": ""}'),
+        ("letter", LETTER % b'"value_base64": "\xc3\xa9"'),
+        ("letter", LETTER % b'"record": {"type": []}'),
+        (
+            "letter",
+            LETTER % b'"record": {"type": "CancelRequested", "job_id": "a", "requested_us": 18446744073709551615}',
+        ),
+    ],
+)
 def test_what_was_found_stays_mended(name: str, data: bytes) -> None:
     TARGETS[name](data)

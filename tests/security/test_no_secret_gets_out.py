@@ -1,9 +1,12 @@
 """Canaries in every secret: nothing that the commands print, the processes log or the topics hold has one of them."""
 
+import json
 import logging
 import subprocess
 import sys
+from collections.abc import Callable
 from pathlib import Path
+from urllib.parse import quote, quote_plus
 
 import pytest
 from pydantic import SecretStr
@@ -172,6 +175,18 @@ def test_what_is_no_secret_is_not_hidden(monkeypatch: pytest.MonkeyPatch) -> Non
     ):
         assert redacted(text) == text
     assert redacted("s3://key:word@bucket") == f"s3://key:{HIDDEN}@bucket"
+
+
+@pytest.mark.parametrize("write", [str, repr, json.dumps, quote, quote_plus], ids=lambda write: write.__name__)
+def test_a_secret_is_hidden_however_a_library_writes_it(
+    write: Callable[[str], str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    canary = 'can"ary/é \\ +=7f3a91'
+    monkeypatch.setenv("LONGTAKE_KAFKA_PASSWORD", canary)
+    said = redacted(f"401 for {write(canary)} at https://u:p@ss@host/x?Signature={write(canary)}")
+    assert HIDDEN in said
+    assert "7f3a91" not in said
+    assert "ss@" not in said
 
 
 def test_a_secret_in_a_file_is_known(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
