@@ -74,7 +74,7 @@ compiler:
 SECONDS ?= 60
 fuzz: $(STAMP_FULL)
 	./install.sh "atheris>=3"
-	for target in record storyboard objects filters options; do $(BIN)/python -m tests.fuzz $$target $(SECONDS) || exit 1; done
+	for target in record storyboard objects filters options letter; do $(BIN)/python -m tests.fuzz $$target $(SECONDS) || exit 1; done
 
 # Helm, compose's own reader, and Prometheus: they check what a deployment is made of. Debian's package is unpacked, not
 # installed: no service starts.
