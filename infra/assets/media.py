@@ -21,7 +21,7 @@ MAX_SIDE = 8192
 MAX_CHANNELS = 8
 _SUBRIP = re.compile(rb"(?:\xef\xbb\xbf)?\s*\d+[ \t]*\r?\n\d{1,3}:\d\d:\d\d[,.]\d{1,3}[ \t]*-->")
 _HEAD_BYTES = 512
-_FORMATS = {
+FORMATS = {
     "audio/wav": "wav",
     "audio/flac": "flac",
     "audio/mpeg": "mp3",
@@ -105,7 +105,7 @@ def _sound_us(path: Path, media_type: str) -> int:
     """Length of what was decoded. Raises: MediaError."""
     seconds = 0.0
     try:
-        with av.open(str(path), "r", format=_FORMATS[media_type]) as container:
+        with av.open(str(path), "r", format=FORMATS[media_type]) as container:
             if len(container.streams.audio) != 1:
                 raise MediaError(f"{path.name} has {len(container.streams.audio)} tracks of sound, not 1")
             stream = container.streams.audio[0]
@@ -142,7 +142,7 @@ def _subtitles_us(path: Path, media_type: str) -> int:
     """To the end of the last. Every time code in the file must be that of a subtitle. Raises: MediaError."""
     try:
         text = path.read_text(encoding="utf-8-sig")
-        with av.open(str(path), "r", format=_FORMATS[media_type]) as container:
+        with av.open(str(path), "r", format=FORMATS[media_type]) as container:
             packets = [p for p in container.demux(container.streams.subtitles[0]) if p.pts is not None]
     except (FFmpegError, UnicodeDecodeError, IndexError) as error:
         raise MediaError(f"{path.name} is not read as {media_type} in UTF-8: {error}") from error

@@ -13,7 +13,7 @@ import re
 import shutil
 import time
 import uuid
-from collections.abc import Collection, Generator
+from collections.abc import Collection, Generator, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
@@ -84,7 +84,7 @@ class Shelf:
     def make_room(self, wanted: Collection[str]) -> None:
         """Down to the budget: guests before those owned, both before what is wanted, and what was used last stays longest."""
         with self._locked(_ROOM):
-            files = [(kind, entry.name, entry.stat()) for kind in _KINDS for entry in os.scandir(self._folder / kind)]
+            files = [(kind, content, stat) for kind in _KINDS for content, stat in self._files(kind)]
             order = sorted(files, key=lambda f: (f[1] in wanted, f[0] == "owned", f[2].st_mtime_ns))
             over_bytes = sum(stat.st_size for *_, stat in files) - self.budget_bytes
             for kind, content, stat in order:
@@ -95,8 +95,7 @@ class Shelf:
 
     def size_bytes(self, kind: str) -> int:
         """Of all files of that kind."""
-        with os.scandir(self._folder / kind) as entries:
-            return sum(entry.stat().st_size for entry in entries)
+        return sum(stat.st_size for _, stat in self._files(kind))
 
     @contextmanager
     def alone_with(self, content: str) -> Generator[None]:
@@ -109,6 +108,12 @@ class Shelf:
         with (self._folder / "locks" / name).open("ab") as file:
             fcntl.flock(file, fcntl.LOCK_EX)
             yield
+
+    def _files(self, kind: str) -> Iterator[tuple[str, os.stat_result]]:
+        with os.scandir(self._folder / kind) as entries:
+            for entry in entries:
+                with contextlib.suppress(FileNotFoundError):  # another process takes files away
+                    yield entry.name, entry.stat()
 
     def _path(self, kind: str, content: str) -> Path:
         if kind not in _KINDS or not _HEX.fullmatch(content):
@@ -141,7 +146,8 @@ def link_or_copy(path: Path, target: Path) -> None:
 
 def _used(path: Path) -> None:
     """Now, to the nanosecond: file systems' own clocks tick in milliseconds."""
-    os.utime(path, ns=(time.time_ns(),) * 2)
+    now_ns = time.time_ns()
+    os.utime(path, ns=(now_ns, now_ns))
 
 
 def _drop_if_same(path: Path, target: Path) -> None:

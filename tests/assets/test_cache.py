@@ -12,7 +12,8 @@ from pathlib import Path
 import pytest
 from prometheus_client import REGISTRY
 
-from infra.assets.cache import AssetCache, content_of
+from infra.assets.cache import SUFFIXES, AssetCache, content_of
+from infra.assets.catalogue import MEDIA_TYPES
 from infra.assets.shelf import Shelf
 from infra.objects import BlobError, Objects
 from infra.settings import Settings
@@ -132,6 +133,11 @@ def test_a_digest_with_a_path_in_it_is_refused(digest: str, settings: Settings, 
     theme = replace(theme, content=replace(theme.content, digest=digest))
     with pytest.raises(BlobError, match="no sha256"):
         AssetCache(settings, objects).path_of(theme, job)
+
+
+def test_every_media_type_has_an_ending() -> None:
+    """Some programs go by it."""
+    assert SUFFIXES.keys() == MEDIA_TYPES.keys()
 
 
 def test_what_died_half_written_is_cleared(settings: Settings, objects: Objects) -> None:
