@@ -8,13 +8,16 @@ from confluent_kafka import murmur2
 
 from infra.assets.ahead import Ahead, fetching_ahead, in_need, within
 from infra.assets.cache import AssetCache, content_of
+from infra.bus.clients import Member
+from infra.bus.work import ThreadWork
+from infra.bus.worker import run_worker
 from infra.bus.writer import publish
 from infra.objects import Objects
 from infra.settings import Settings
 from schemas.headers import trace_root
-from schemas.records import AssetRef, JobChanged, PieceRequested, Stage
+from schemas.records import AssemblyRequested, AssetRef, JobChanged, PieceRequested, Stage
 from tests.assets.files import asset, stored
-from tests.bus.line import eventually
+from tests.bus.line import eventually, in_thread
 from tests.schemas.samples import sample
 
 PARTITIONS = 4
@@ -105,8 +108,12 @@ def test_a_worker_hears_of_jobs_and_has_their_assets_before_they_ask(bus_setting
     objects = Objects(bus_settings.objects)
     early, late = stored(objects, b"early"), stored(objects, b"late")
     publish(bus_settings, [job("before", early)], trace_root("before"))
-    with fetching_ahead(bus_settings, AssetCache(bus_settings, objects)) as ahead:
-        ahead.hold(EVERYWHERE)
+    member = Member(role="assemble", topics=(AssemblyRequested.topic,))
+    cache = AssetCache(bus_settings, objects)
+    with (
+        fetching_ahead(bus_settings, cache) as ahead,
+        in_thread(lambda stop: run_worker(bus_settings, member, ThreadWork(lambda _: (), 1), stop, ahead.hold)),
+    ):
         eventually(lambda: here(bus_settings) == [content_of(early)], "what was said before the worker began")
         publish(bus_settings, [job("after", late, stage=Stage.QUEUED)], trace_root("after"))
         eventually(lambda: content_of(late) in here(bus_settings), "what is said now")
