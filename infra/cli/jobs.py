@@ -100,7 +100,10 @@ def retry(
     ctx: typer.Context,
     job_id: JobId,
     from_segment: Annotated[
-        int | None, typer.Option(min=0, help="Generate again from this one; not given: from the first missing one.")
+        int | None,
+        typer.Option(
+            min=0, max=_FIRST_MISSING, help="Generate again from this one; not given: from the first missing one."
+        ),
     ] = None,
 ) -> None:
     """Run a failed or cancelled job again. What it has is kept, but for segments from --from-segment on."""

@@ -80,10 +80,10 @@ def submit(  # the options are the parameters: typer reads them from here
         renditions=rendition or [],
     )
     prompt = _overridden(_wish(text, file, storyboard), overrides)
+    digest = _hash(prompt)
     settings = reach(ctx, "kafka")
     traceparent = trace_root(secrets.token_hex(16))
     publish(settings, [prompt], traceparent)
-    digest = content_hash(prompt)
     if as_json:
         print_json({"job_id": prompt.job_id, "content_hash": digest, "trace_id": trace_id(traceparent)})
     elif follow:
@@ -136,6 +136,14 @@ def _overridden(prompt: PromptSubmitted, overrides: Overrides) -> PromptSubmitte
     return replace(prompt, **given, engine_options=options, submitted_us=now_us())
 
 
+def _hash(prompt: PromptSubmitted) -> str:
+    """What no record can hold never reaches the line, which would say what is wrong."""
+    try:
+        return content_hash(prompt)
+    except (ValueError, OverflowError) as error:
+        raise CliError(Exit.USAGE, f"the prompt cannot be written as a record: {error}") from error
+
+
 def _read(file: Path) -> str:
     try:
         return file.read_text(encoding="utf-8")
@@ -146,4 +154,7 @@ def _read(file: Path) -> str:
 def _stdin() -> str:
     if sys.stdin.isatty():
         raise CliError(Exit.USAGE, "no prompt: give a text, --file, --storyboard, or pipe one in")
-    return sys.stdin.read(_MAX_CHARS)
+    try:
+        return sys.stdin.read(_MAX_CHARS)
+    except UnicodeDecodeError as error:
+        raise CliError(Exit.USAGE, f"standard input is not UTF-8: {error}") from error

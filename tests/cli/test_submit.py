@@ -114,6 +114,8 @@ def test_two_jobs_of_the_same_text_have_ids_of_their_own(bus_settings: Settings,
         (["  "], "empty"),
         (["--storyboard", "BOARD"], "shots[0].second: a Shot has no such field"),
         (["A fox", "--duration", "long"], "--duration"),
+        (["A fox", "--seed", str(1 << 64)], "cannot be written as a record"),
+        (["A fox \udcff"], "cannot be written as a record"),
     ],
 )
 def test_wrong_usage_is_one_line_and_exit_code_2(
