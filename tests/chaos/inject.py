@@ -121,6 +121,7 @@ class Injector:
         if not candidates or (patient and not busy):
             return False
         name = candidates[int(fault.pick * len(candidates))]
+        hit = self.watch.offsets(group, held.get(name, set())) if name in busy else {}
         family = self._stack.family(name)
         if fault.kind is Kind.PAUSE:
             send(family, signal.SIGSTOP)
@@ -128,7 +129,7 @@ class Injector:
         else:
             _kill(self._stack.engine(name) if fault.kind is Kind.KILL_CHILD else self._stack.pid(name))
         recovery = Recovery(fault=fault, name=name, groups=(group,), began_s=time.monotonic())
-        self.watch.add(recovery, busy.get(name, {}))
+        self.watch.add(recovery, hit)
         return True
 
     def _kill_broker(self, fault: Fault) -> None:

@@ -1,9 +1,9 @@
 """What the line has done, seen from outside: how far every group has read, what there is to read, what was said.
 
-Recovery is measured here. A fault hits partitions: those that its processes held, or all. Of them those count in which a
-committed record waits for its reader when the fault begins. The line has recovered when the group's committed offset has moved
-on in one of them: work that was affected was done and committed. Time runs from the fault (a kill, a pause), from its
-end (the store's faults), or from when the broker answers again.
+Recovery is measured here. A fault hits partitions: those that its process held, or of the groups that it stops those in which a
+committed record waits. It counts if a record waited in one of them when it began. The line has recovered when the group's
+committed offset has moved on in one that was hit: somebody works there again, and has committed. Time runs from the fault (a
+kill, a pause), from its end (the store's faults), or from when the broker answers again.
 """
 
 import contextlib
@@ -123,10 +123,7 @@ class Recovery:
     """On the monotonic clock: from here the time is measured."""
     after_broker: bool = False
     """The time is measured from when the broker answers."""
-    only: frozenset[Partition] | None = None
-    """The partitions that were hit; None: all of the groups'."""
     before: dict[Place, int] = field(default_factory=dict)
-    waiting: set[Place] = field(default_factory=set)
     took_s: float | None = None
     idle: bool = False
     """No record was waiting when it happened: the time says nothing."""
@@ -143,20 +140,21 @@ class Watch:
         self.pending: list[Recovery] = []
         self.done: list[Recovery] = []
 
-    def waiting(self, group: str, held: Iterable[Partition] | None) -> dict[Place, int]:
-        """Partitions of the group in which a committed record waits, and how far the group is in each."""
+    def offsets(self, group: str, held: Iterable[Partition] | None) -> dict[Place, int]:
+        """How far the group is in each of these partitions; None: in all."""
         places = None if held is None else set(held)
-        return {
-            place: offset
-            for place, offset in self._groups.committed(group).items()
-            if (places is None or place[1:] in places) and self._tail.last.get(place[1:], -1) >= offset
-        }
+        found = self._groups.committed(group)
+        return {place: offset for place, offset in found.items() if places is None or place[1:] in places}
 
-    def add(self, recovery: Recovery, waiting: Mapping[Place, int]) -> None:
-        """`waiting` are the partitions that wait just before the fault."""
-        recovery.before = dict(waiting)
-        recovery.waiting = set(waiting)
-        recovery.idle = not waiting
+    def waiting(self, group: str, held: Iterable[Partition] | None) -> dict[Place, int]:
+        """Of these partitions those in which a committed record waits."""
+        found = self.offsets(group, held)
+        return {place: offset for place, offset in found.items() if self._tail.last.get(place[1:], -1) >= offset}
+
+    def add(self, recovery: Recovery, hit: Mapping[Place, int]) -> None:
+        """`hit`: how far the groups are in the partitions that the fault hits; none: nothing waited."""
+        recovery.before = dict(hit)
+        recovery.idle = not hit
         self.pending.append(recovery)
 
     def unrecovered(self) -> list[Recovery]:
