@@ -245,6 +245,7 @@ class Line:
             asset_cache_bytes=budget_bytes,
             asset_node=f"m{number}",
             asset_nodes=dict(nodes),
+            min_free_bytes=0,
         )
         store = _Store(settings.objects)
         cache = AssetCache(settings, store)

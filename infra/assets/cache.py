@@ -15,6 +15,7 @@ from infra.assets.shelf import DamagedError, Shelf, link_or_copy, lock_of
 from infra.metrics import meters
 from infra.objects import BlobError, Objects
 from infra.settings import Settings
+from infra.storage.disk import shortage
 from schemas.records import AssetRef
 
 SUFFIXES = {
@@ -39,9 +40,12 @@ class AssetCache:
     """One per process; those of a machine share the files. Safe to share between threads."""
 
     def __init__(self, settings: Settings, objects: Objects) -> None:
+        self._settings = settings
         self._objects = objects
         self._node = settings.asset_node or socket.gethostname()
         self._nodes = settings.asset_nodes
+        if self._nodes and self._node not in self._nodes:
+            log.warning("%s is not in LONGTAKE_ASSET_NODES: what it fetches goes first when room is needed", self._node)
         self._shelf = Shelf(settings.state / "assets", settings.asset_cache_bytes)
         self._turns = _Turns()
         self.wanted: frozenset[str] = frozenset()
@@ -70,12 +74,13 @@ class AssetCache:
         return target
 
     def fetch_ahead(self, asset: AssetRef) -> bool:
-        """Have the file here before it is needed. False: it is already. Stands back while anybody waits for another one.
+        """Have the file here before it is needed. False: it is already, or there is no room for it. Stands back while anybody
+        waits for another one.
 
         Raises: as path_of.
         """
-        content = content_of(asset)
-        if self._shelf.holds(content) or asset.content.size_bytes > self.budget_bytes:
+        content, size_bytes = content_of(asset), asset.content.size_bytes
+        if self._shelf.holds(content) or size_bytes > self.budget_bytes or shortage(self._settings, size_bytes):
             return False
         self._turns.stand_back(lock_of(content), _YIELD_S)
         with self._shelf.alone_with(content):

@@ -39,7 +39,7 @@ def here(settings: Settings) -> list[str]:
 
 @pytest.fixture
 def settings(tmp_path: Path) -> Settings:
-    return Settings(objects=(tmp_path / "objects").as_uri(), state=tmp_path / "state")
+    return Settings(objects=(tmp_path / "objects").as_uri(), state=tmp_path / "state", min_free_bytes=0)
 
 
 def test_assets_come_in_the_order_of_need() -> None:

@@ -25,7 +25,7 @@ MB = 1 << 20
 
 @pytest.fixture
 def settings(tmp_path: Path) -> Settings:
-    return Settings(objects=(tmp_path / "objects").as_uri(), state=tmp_path / "state")
+    return Settings(objects=(tmp_path / "objects").as_uri(), state=tmp_path / "state", min_free_bytes=0)
 
 
 @pytest.fixture
@@ -185,6 +185,15 @@ def test_what_is_larger_than_the_cache_is_fetched_for_the_job_alone(
     assert not cache.fetch_ahead(theme)
     assert cache.path_of(theme, job).read_bytes() == b"theme"
     assert files(settings) == set()
+
+
+def test_nothing_is_fetched_ahead_onto_a_disk_that_is_nearly_full(
+    settings: Settings, objects: Objects, job: Path
+) -> None:
+    cache = AssetCache(settings.model_copy(update={"min_free_bytes": 1 << 60}), objects)
+    theme = stored(objects, b"theme")
+    assert not cache.fetch_ahead(theme)
+    assert cache.path_of(theme, job).read_bytes() == b"theme", "work goes on as long as it can"
 
 
 def test_a_machine_is_a_host_to_what_others_keep_and_moves_what_becomes_its_own(
