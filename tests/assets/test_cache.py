@@ -6,16 +6,19 @@ import threading
 import time
 from collections.abc import Iterator
 from dataclasses import replace
+from multiprocessing.context import SpawnProcess
+from multiprocessing.queues import Queue
 from multiprocessing.synchronize import Barrier
 from pathlib import Path
 
+import numpy as np
 import pytest
 from prometheus_client import REGISTRY
 
 from infra.assets.cache import SUFFIXES, AssetCache, content_of
 from infra.assets.catalogue import MEDIA_TYPES
 from infra.assets.shelf import Shelf
-from infra.objects import BlobError, Objects
+from infra.objects import BlobError, Objects, file_digest
 from infra.settings import Settings
 from schemas.records import AssetRef, Blob
 from tests.assets.files import asset, stored
@@ -213,31 +216,53 @@ def test_a_machine_is_a_host_to_what_others_keep_and_moves_what_becomes_its_own(
 
 
 def _fetch(
-    settings: Settings, theme: AssetRef, folder: Path, barrier: Barrier, results: "multiprocessing.Queue[int]"
+    settings: Settings, assets: list[AssetRef], rounds: int, folder: Path, barrier: Barrier, results: "Queue[int]"
 ) -> None:
+    """Asks for one after the other, in an order of its own, and for the first one at once with the others."""
     store = Store(settings.objects)
-    cache = AssetCache(settings, store)
-    barrier.wait(30)
-    assert cache.path_of(theme, folder).stat().st_size == theme.content.size_bytes
+    cache, order = AssetCache(settings, store), np.random.default_rng(int(folder.name[-1]))
+    barrier.wait(60)
+    for ref in (assets[0], *(assets[number] for number in order.integers(len(assets), size=rounds))):
+        path = cache.path_of(ref, folder)
+        assert file_digest(path, "sha256") == ref.content.digest
+        path.unlink()
     results.put(len(store.fetched))
+
+
+def in_processes(settings: Settings, assets: list[AssetRef], rounds: int, folders: list[Path]) -> list[int]:
+    """How many each has fetched."""
+    context = multiprocessing.get_context("spawn")
+    barrier, results = context.Barrier(len(folders)), context.Queue()
+    processes: list[SpawnProcess] = []
+    for folder in folders:
+        folder.mkdir()
+        process = context.Process(target=_fetch, args=(settings, assets, rounds, folder, barrier, results))
+        process.start()
+        processes.append(process)
+    for process in processes:
+        process.join(90)
+        assert process.exitcode == 0
+    return sorted(results.get(timeout=5) for _ in processes)
 
 
 def test_two_processes_that_want_the_same_asset_at_once_fetch_it_once(
     settings: Settings, objects: Objects, tmp_path: Path
 ) -> None:
     theme = stored(objects, os.urandom(8 * MB))
-    context = multiprocessing.get_context("spawn")
-    barrier, results = context.Barrier(2), context.Queue()
-    folders = [tmp_path / f"job-{n}" for n in range(2)]
-    for folder in folders:
-        folder.mkdir()
-    processes = [context.Process(target=_fetch, args=(settings, theme, f, barrier, results)) for f in folders]
-    for process in processes:
-        process.start()
-    for process in processes:
-        process.join(60)
-        assert process.exitcode == 0
-    assert sorted(results.get(timeout=5) for _ in processes) == [0, 1]
+    assert in_processes(settings, [theme], 0, [tmp_path / "job-0", tmp_path / "job-1"]) == [0, 1]
+
+
+def test_processes_that_push_each_others_files_out_get_the_right_bytes_all_the_same(
+    settings: Settings, objects: Objects, tmp_path: Path
+) -> None:
+    """Twelve assets, and room for three."""
+    settings = settings.model_copy(update={"asset_cache_bytes": 30_000})
+    assets = [stored(objects, os.urandom(10_000), name=f"a{number}") for number in range(12)]
+    fetched = in_processes(settings, assets, 150, [tmp_path / f"job-{number}" for number in range(3)])
+    assert sum(fetched) > 12, "files went and came again"
+    kept = settings.state / "assets" / "owned"
+    assert sum(path.stat().st_size for path in kept.iterdir()) <= 30_000
+    assert parts(settings) == []
 
 
 def test_work_that_waits_goes_before_what_is_fetched_ahead(settings: Settings, job: Path) -> None:
