@@ -7,8 +7,9 @@ import subprocess
 import sys
 from collections import Counter
 from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 import av
 import jsonschema
@@ -17,12 +18,14 @@ import pytest
 from infra.bus import clients
 from infra.bus.dead_letters import dead_letters
 from infra.bus.reader import Reader, event_of
+from infra.bus.writer import publish
 from infra.local.services import environment, filled, read_services
 from infra.local.stack import attached
 from infra.local.supervisor import usual_workers
-from infra.objects import file_digest
+from infra.objects import Objects, file_digest
 from infra.settings import Settings
-from schemas.headers import trace_id, traceparent_of
+from schemas import records as r
+from schemas.headers import trace_id, trace_root, traceparent_of
 from schemas.records import JobProgress, PromptRefused, PromptSubmitted, Stage, VideoFinished
 from schemas.topics import Event
 from tests.metrics.prometheus import until
@@ -30,6 +33,7 @@ from tests.traces.receiver import Received, Receiver, receiving
 
 pytestmark = pytest.mark.timeout(300)
 
+E = TypeVar("E", bound=Event)
 ROOT = Path(__file__).parents[1]
 FRAMES = 96
 BOARD = """
@@ -208,15 +212,24 @@ def _check_readers(line: Settings, finished: VideoFinished, tmp_path: Path) -> N
     assert analysis.stdout.count("film") >= 3
 
 
+@contextmanager
+def stopped(line: Settings, name: str) -> Iterator[None]:
+    """A process stands still."""
+    services = read_services(line.state)
+    assert services
+    (pid,) = (process.pid for process in services.processes if process.name == name)
+    os.kill(pid, signal.SIGSTOP)
+    try:
+        yield
+    finally:
+        os.kill(pid, signal.SIGCONT)
+
+
 @pytest.fixture
 def insights_stopped(line: Settings) -> Iterator[None]:
     """The derived streams stand still: nothing depends on them."""
-    services = read_services(line.state)
-    assert services
-    (pid,) = (process.pid for process in services.processes if process.name == "insights-0")
-    os.kill(pid, signal.SIGSTOP)
-    yield
-    os.kill(pid, signal.SIGCONT)
+    with stopped(line, "insights-0"):
+        yield
 
 
 @pytest.mark.usefixtures("insights_stopped")
@@ -239,7 +252,56 @@ def test_bad_prompts_are_refused_by_field_and_rule_and_the_next_one_runs(line: S
     assert fps == [pytest.approx(24000 / 1001)]
 
 
+def test_what_is_damaged_in_the_store_while_a_job_runs_is_made_again_and_no_frame_is_wrong(
+    line: Settings, tmp_path: Path
+) -> None:
+    objects = Objects(line.objects)
+    with (
+        Reader.from_now(line, [r.SegmentGenerated.topic, r.AssemblyRequested.topic]) as reader,
+        stopped(line, "assemble-0"),
+    ):
+        with stopped(line, "stitch-0"):
+            for job_id in ("sound", "harmed"):
+                wish = PromptSubmitted(job_id=job_id, text="A fox runs", width=128, height=72, duration_s=2.0)
+                publish(line, [wish], trace_root(job_id))
+            frames = objects.local_path(objects.key_of(heard(reader, r.SegmentGenerated, "harmed").frames))
+            flipped = bytearray(frames.read_bytes())
+            flipped[len(flipped) // 2] ^= 1
+            frames.write_bytes(flipped)
+        piece = heard(reader, r.AssemblyRequested, "harmed").pieces[0].video
+        path = objects.local_path(objects.key_of(piece))
+        path.write_bytes(path.read_bytes()[: piece.size_bytes // 2])
+    until(lambda: {"sound", "harmed"} <= {video.job_id for video in told(line, VideoFinished)}, 90)
+
+    videos = {video.job_id: video for video in told(line, VideoFinished) if isinstance(video, VideoFinished)}
+    harmed, sound = (film(objects, videos[job_id], tmp_path) for job_id in ("harmed", "sound"))
+    (rejected,) = [e for e in told(line, r.SeamRejected) if isinstance(e, r.SeamRejected) and e.job_id == "harmed"]
+    (unjoined,) = [event for event in told(line, r.AssemblyFailed) if isinstance(event, r.AssemblyFailed)]
+    assert unjoined.job_id == "harmed"
+    assert "digest is" in rejected.reason
+    assert "digest is" in unjoined.reason
+    assert unjoined.pieces == (0,)
+    assert harmed == sound
+    rows = asked(line, "SELECT count(), uniqExact(frame) FROM frames WHERE job_id = 'harmed'")
+    assert rows == [[len(sound), len(sound)]]
+
+
+def heard(reader: Reader, kind: type[E], job_id: str) -> E:
+    """The next event of the kind that is of the job."""
+    for message in reader.for_seconds(60):
+        event = event_of(message)
+        if isinstance(event, kind) and event.job_id == job_id:
+            return event
+    pytest.fail(f"no {kind.__name__} of {job_id} came")
+
+
+def film(objects: Objects, video: VideoFinished, folder: Path) -> list[bytes]:
+    """The pictures of a video."""
+    with av.open(str(objects.get_file(video.video, folder))) as container:
+        return [picture.to_ndarray().tobytes() for picture in container.decode(video=0)]
+
+
 def test_nothing_is_written_outside_the_state_folder(line: Settings) -> None:
     assert [path.name for path in line.state.parent.iterdir()] == ["state"]
     objects = Path(line.objects.removeprefix("file://"))
-    assert {path.name for path in (objects / "jobs").iterdir()} <= {"film", "good"}
+    assert {path.name for path in (objects / "jobs").iterdir()} <= {"film", "good", "sound", "harmed"}
