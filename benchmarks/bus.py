@@ -129,7 +129,7 @@ def _backlog(writer: Writer, reader: Reader) -> float:
 def _worker(settings: Settings, role: str) -> Generator[None]:
     stop = threading.Event()
     member = Member(role=role, topics=(CancelRequested.topic,))
-    work = ThreadWork(_answer, settings.slots)
+    work = ThreadWork(answered, settings.slots)
     thread = threading.Thread(target=run_worker, args=(settings, member, work, stop), daemon=True)
     thread.start()
     try:
@@ -139,6 +139,7 @@ def _worker(settings: Settings, role: str) -> Generator[None]:
         thread.join()
 
 
-def _answer(message: Message) -> tuple[PromptRefused]:
+def answered(message: Message) -> tuple[PromptRefused]:
+    """The least that a worker can do."""
     job_id = event_in(message, CancelRequested).job_id
     return (PromptRefused(job_id=job_id, field="text", rule="benchmark", message="", content_hash="", refused_us=0),)

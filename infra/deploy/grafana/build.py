@@ -7,7 +7,9 @@ from typing import Any
 
 DASHBOARDS = Path(__file__).parent / "dashboards"
 _WIDTH, _HEIGHT, _COLUMNS = 8, 8, 3
-_SINCE = "$__timeFilter(fromUnixTimestamp64Micro({0}))"
+_FROM, _TO, _STEP_S = "$__fromTime", "$__toTime", "$__interval_s"
+"""Macros of Grafana's ClickHouse source: two expressions of type DateTime, and how far apart points are."""
+_LEAST_STEP = "1m"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -167,16 +169,28 @@ FLEET = (
 
 
 def _sql(select: str, table: str, time_us: str, rest: str) -> tuple[tuple[str, str], ...]:
-    where = f"WHERE {_SINCE.format(time_us)}"
+    # On the column itself, not on a function of it: its index leaves out what is older.
+    bounds = (f"toUnixTimestamp64Micro(toDateTime64({macro}, 6))" for macro in (_FROM, _TO))
+    where = f"WHERE {time_us} BETWEEN {' AND '.join(bounds)}"
     return ((f"SELECT {select} FROM {table} {where} {rest}", ""),)  # noqa: S608 (texts of this file)
 
 
-_MINUTE = "toStartOfMinute(fromUnixTimestamp64Micro(encoded_us)) AS time"
+def bounded(sql: str, since: str, until: str, step_s: int) -> str:
+    """A query of a dashboard as Grafana asks it for this range: two expressions of type DateTime."""
+    return sql.replace(_FROM, since).replace(_TO, until).replace(_STEP_S, str(step_s))
+
+
+def _over(time_us: str) -> str:
+    """Points as far apart as the picture can show, and at least a minute: a year of minutes would be half a million."""
+    return f"toStartOfInterval(fromUnixTimestamp64Micro({time_us}), INTERVAL {_STEP_S} SECOND) AS time"
+
+
+_ENCODED = _over("encoded_us")
 QUALITY = (
     Panel(
         title="VMAF",
         queries=_sql(
-            f"{_MINUTE}, quantile(0.05)(vmaf) AS p5, quantile(0.5)(vmaf) AS p50",
+            f"{_ENCODED}, quantile(0.05)(vmaf) AS p5, quantile(0.5)(vmaf) AS p50",
             "frames",
             "encoded_us",
             "GROUP BY time ORDER BY time",
@@ -186,7 +200,7 @@ QUALITY = (
         title="PSNR-Y",
         unit="dB",
         queries=_sql(
-            f"{_MINUTE}, quantile(0.05)(psnr_y) AS p5, quantile(0.5)(psnr_y) AS p50",
+            f"{_ENCODED}, quantile(0.05)(psnr_y) AS p5, quantile(0.5)(psnr_y) AS p50",
             "frames",
             "encoded_us",
             "GROUP BY time ORDER BY time",
@@ -194,12 +208,14 @@ QUALITY = (
     ),
     Panel(
         title="Frames checked per minute",
-        queries=_sql(f"{_MINUTE}, count() AS frames", "frames", "encoded_us", "GROUP BY time ORDER BY time"),
+        queries=_sql(
+            f"{_ENCODED}, count() * 60 / {_STEP_S} AS frames", "frames", "encoded_us", "GROUP BY time ORDER BY time"
+        ),
     ),
     Panel(
         title="Seams",
         queries=_sql(
-            "toStartOfMinute(fromUnixTimestamp64Micro(measured_us)) AS time, min(score) AS worst, avg(score) AS mean",
+            f"{_over('measured_us')}, min(score) AS worst, avg(score) AS mean",
             "seams",
             "measured_us",
             "GROUP BY time ORDER BY time",
@@ -233,7 +249,7 @@ QUALITY = (
         title="Bit rate",
         unit="bps",
         queries=_sql(
-            f"{_MINUTE}, sum(packet_bytes) * 8 * 1e6 / (max(pts_us) - min(pts_us) + 1) AS rate",
+            f"{_ENCODED}, sum(packet_bytes) * 8 * 1e6 / (max(pts_us) - min(pts_us) + 1) AS rate",
             "frames",
             "encoded_us",
             "GROUP BY time ORDER BY time",
@@ -273,6 +289,7 @@ def _panel(panel: Panel, source: str, index: int) -> dict[str, Any]:
         "type": panel.kind,
         "title": panel.title,
         "description": panel.about,
+        **({"interval": _LEAST_STEP} if source == "clickhouse" else {}),
         "datasource": {"type": kinds[source], "uid": source},
         "gridPos": {"h": _HEIGHT, "w": _WIDTH, "x": column * _WIDTH, "y": row * _HEIGHT},
         "fieldConfig": {"defaults": {"unit": panel.unit}, "overrides": []},

@@ -1,0 +1,222 @@
+"""What being watched costs: the loop of a worker with metrics and tracing against the same loop without, in turns.
+
+On: the meters count, the worker is scraped once a round (a Prometheus would do it every 5 s), and the exporter and the tracer, which tells
+an OTLP receiver, are at work. Off: the meters are replaced by ones that do nothing, nobody scrapes, exporter and tracer are stopped (SIGSTOP;
+what they missed they make good in the next round that counts against them). The handler only answers: with work in it the share is less.
+"""
+
+import itertools
+import multiprocessing
+import os
+import signal
+import statistics
+import sys
+import time
+from collections.abc import Generator, Sequence
+from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass
+from http import HTTPStatus
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from multiprocessing.connection import Connection
+from threading import Thread
+from types import ModuleType
+
+import httpx
+import psutil
+
+from benchmarks.bus import answered
+from infra.bus.clients import Member
+from infra.bus.process import run_process, stop_on_signals
+from infra.bus.reader import Reader
+from infra.bus.work import ThreadWork
+from infra.bus.worker import run_worker
+from infra.bus.writer import Writer
+from infra.local.ports import free_port
+from infra.local.process import Process
+from infra.local.services import environment
+from infra.metrics import meters
+from infra.settings import Settings
+from schemas.headers import trace_root
+from schemas.records import CancelRequested, PromptRefused
+from tests.bus.line import eventually
+
+_MEMBER = Member(role="benchmark-costs", topics=(CancelRequested.topic,))
+_RECORDS = 1000
+_PAIRS = 12
+_ANSWER_S = 60.0
+_METERS = ("IN_FLIGHT", "CONSUMED", "PRODUCED", "HANDLER_S", "COMMIT_S", "ABORTED", "DEAD_LETTERS", "STUCK", "ASSIGNED")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Round:
+    """A backlog worked off. `cpu_ms` is the worker's, per record."""
+
+    records_per_s: float
+    cpu_ms: float
+
+
+class Nothing:
+    """A meter that does nothing, in all its forms."""
+
+    def labels(self, *_: str) -> "Nothing":
+        return self
+
+    def inc(self, *_: float) -> None: ...
+
+    set = observe = inc
+
+
+def measure(settings: Settings) -> dict[str, float]:
+    """Records/s with and without, the ratio of neighbouring rounds (median and quartiles), and the same of the worker's CPU time."""
+    with ExitStack() as stack:
+        watched = settings.model_copy(update={"trace_endpoint": stack.enter_context(_receiver())})
+        others = [stack.enter_context(_other(watched, role)) for role in ("exporter", "tracer")]
+        worker = stack.enter_context(_worker(settings))
+        reader = stack.enter_context(Reader.from_now(settings, [PromptRefused.topic]))
+        writer = stack.enter_context(Writer(settings, "longtake.benchmark"))
+        bench = Bench(worker, others, writer, reader)
+        for on in (True, False):
+            bench.round(on=on)
+        pairs: list[dict[bool, Round]] = []
+        for number in range(_PAIRS):
+            order = (True, False) if number % 2 else (False, True)
+            pairs.append({on: bench.round(on=on) for on in order})
+    ratios = [pair[True].records_per_s / pair[False].records_per_s for pair in pairs]
+    low, _, high = statistics.quantiles(ratios, n=4)
+    return {
+        "watched_records_per_s": statistics.median(pair[True].records_per_s for pair in pairs),
+        "unwatched_records_per_s": statistics.median(pair[False].records_per_s for pair in pairs),
+        "watched_throughput_ratio": statistics.median(ratios),
+        "watched_throughput_ratio_q1": low,
+        "watched_throughput_ratio_q3": high,
+        "watched_worker_cpu_ratio": statistics.median(pair[True].cpu_ms / pair[False].cpu_ms for pair in pairs),
+    }
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Watched:
+    """The worker's process, its metrics, and how it is told to count or not."""
+
+    process: psutil.Process
+    port: int
+    tell: Connection
+
+
+class Bench:
+    """Works off one backlog after another, watched or not."""
+
+    def __init__(self, worker: Watched, others: Sequence[Process], writer: Writer, reader: Reader) -> None:
+        self._worker = worker
+        self._others = others
+        self._writer = writer
+        self._reader = reader
+        self._numbers = itertools.count()
+
+    def round(self, *, on: bool) -> Round:
+        for process in self._others:
+            os.kill(process.pid, signal.SIGCONT if on else signal.SIGSTOP)
+        self._worker.tell.send(on)
+        self._worker.tell.recv()
+        number = next(self._numbers)
+        events = [CancelRequested(job_id=f"{number}-{record}") for record in range(_RECORDS)]
+        before_s, started_s = _cpu_s(self._worker.process), time.perf_counter()
+        scrape = Thread(target=self._scrape)
+        if on:
+            scrape.start()
+        self._writer.publish(events, trace_root("costs"))
+        found = sum(1 for _ in itertools.islice(self._reader.for_seconds(_ANSWER_S), _RECORDS))
+        took_s, cpu_s = time.perf_counter() - started_s, _cpu_s(self._worker.process) - before_s
+        if on:
+            scrape.join()
+        assert found == _RECORDS
+        return Round(records_per_s=_RECORDS / took_s, cpu_ms=1e3 * cpu_s / _RECORDS)
+
+    def _scrape(self) -> None:
+        for port in (self._worker.port, *(process.metrics_port for process in self._others)):
+            httpx.get(f"http://127.0.0.1:{port}/metrics", timeout=10)
+
+
+@contextmanager
+def _worker(settings: Settings) -> Generator[Watched]:
+    port = free_port()
+    ours, theirs = multiprocessing.Pipe()
+    context = multiprocessing.get_context("spawn")
+    process = context.Process(
+        target=_serve, args=(settings.model_copy(update={"metrics_port": port}), theirs), daemon=True
+    )
+    process.start()
+    try:
+        assert process.pid
+        eventually(lambda: _answers(port, "/readyz"), "the worker")
+        yield Watched(process=psutil.Process(process.pid), port=port, tell=ours)
+    finally:
+        process.terminate()
+        process.join(20)
+
+
+def _serve(settings: Settings, told: Connection) -> None:
+    counting = {name: getattr(meters, name) for name in _METERS}
+
+    def obey() -> None:
+        while True:
+            on = told.recv()
+            _count(meters, counting if on else dict.fromkeys(_METERS, Nothing()))
+            told.send(on)
+
+    Thread(target=obey, daemon=True).start()
+    work = ThreadWork(answered, settings.slots)
+    run_process(lambda: run_worker(settings, _MEMBER, work, stop_on_signals()))
+
+
+def _count(module: ModuleType, by: dict[str, object]) -> None:
+    for name, meter in by.items():
+        setattr(module, name, meter)
+
+
+@contextmanager
+def _other(settings: Settings, role: str) -> Generator[Process]:
+    port = free_port()
+    settings = settings.model_copy(update={"metrics_port": port})
+    command = [sys.executable, "-m", "infra.cli.worker", role]
+    log = settings.state / "logs" / f"{role}.log"
+    process = Process(command, log=log, cwd=settings.state, env=environment(settings), metrics_port=port)
+    try:
+        eventually(lambda: _answers(port, "/healthz"), role)
+        yield process
+    finally:
+        process.kill()
+
+
+class _Taken(BaseHTTPRequestHandler):
+    def do_POST(self) -> None:
+        self.rfile.read(int(self.headers["Content-Length"]))
+        self.send_response(HTTPStatus.OK)
+        self.send_header("Content-Length", "0")
+        self.end_headers()
+
+    def log_message(self, format: str, *args: object) -> None:  # noqa: A002 (its name in the library)
+        """Not a line for each."""
+
+
+@contextmanager
+def _receiver() -> Generator[str]:
+    """The address of one that takes spans and forgets them: what a collector does with them is not ours."""
+    server = ThreadingHTTPServer(("127.0.0.1", 0), _Taken)
+    Thread(target=server.serve_forever, daemon=True).start()
+    try:
+        yield f"http://127.0.0.1:{server.server_port}"
+    finally:
+        server.shutdown()
+        server.server_close()
+
+
+def _answers(port: int, path: str) -> bool:
+    try:
+        return httpx.get(f"http://127.0.0.1:{port}{path}", timeout=5).is_success
+    except httpx.TransportError:
+        return False
+
+
+def _cpu_s(process: psutil.Process) -> float:
+    times = process.cpu_times()
+    return times.user + times.system
