@@ -111,7 +111,9 @@ def _json(data: bytes) -> object:
     except msgspec.DecodeError as error:
         if "out of range" not in str(error):
             raise
-        return json.loads(data)
+        found: object = json.loads(data)
+        json.dumps(found, ensure_ascii=False).encode()  # unlike msgspec it lets half a surrogate pair pass: a ValueError
+        return found
 
 
 def to_json(event: Event) -> bytes:

@@ -19,6 +19,8 @@ _HEADERS = (
     "dlq.time_us",
 )
 _MAX_DIGITS = 20
+_MAX_FIELD_CHARS, _MAX_MESSAGE_CHARS = 200, 5000
+"""A field may be named by a producer, with all of a record's megabytes: the letter has to fit on its topic."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -42,12 +44,12 @@ def dead_letter(message: Message, error: BadInputError, *, group: str, time_us: 
         str(message.partition),
         str(message.offset),
         group,
-        error.field,
+        error.field[:_MAX_FIELD_CHARS],
         error.rule,
-        redacted(error.message),
+        redacted(error.message)[:_MAX_MESSAGE_CHARS],
         str(time_us),
     )
-    reasons = tuple((name, value.encode()) for name, value in zip(_HEADERS, values, strict=True))
+    reasons = tuple((name, value.encode(errors="replace")) for name, value in zip(_HEADERS, values, strict=True))
     return Output(topic=DEAD_LETTERS, key=message.key, value=message.value, headers=(*message.headers, *reasons))
 
 

@@ -155,7 +155,7 @@ class _Table:
         decision = self._decider.decide(message, row, now_us)
         decision = self._with_room(message, row, decision, now_us)
         if decision.refused:
-            log.warning("job %s: %s is a dead letter: %s", message.job_id, message.id, decision.refused)
+            log.warning("job %.100s: %s is a dead letter: %.1000s", message.job_id, message.id, decision.refused)
             self._cap.bad(message, decision.refused)
             batch.outputs.append(dead_letter(message, decision.refused, group=self._member.group, time_us=now_us))
         else:

@@ -67,7 +67,7 @@ class Transactions:
             meters.PRODUCED.labels(output.topic).inc()
             if output.topic == DEAD_LETTERS:
                 reasons = dict(output.headers)
-                meters.DEAD_LETTERS.labels(_text(reasons["dlq.topic"]), _text(reasons["dlq.rule"])).inc()
+                meters.DEAD_LETTERS.labels(_text(reasons.get("dlq.topic")), _text(reasons.get("dlq.rule"))).inc()
 
     def serve(self) -> None:
         """Let the client report: once per turn of the loop."""

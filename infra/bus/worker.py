@@ -248,7 +248,7 @@ class _Worker:
         if isinstance(error, later.TRANSIENT):
             error = BadInputError(field="value", rule="retries", message=f"given up after hours: {error!r}")
         if isinstance(error, BadInputError):
-            log.warning("job %s: %s is a dead letter: %s", message.job_id, message.id, error)
+            log.warning("job %.100s: %s is a dead letter: %.1000s", message.job_id, message.id, error)
             self._cap.bad(message, error)
             return [dead_letter(message, error, group=self._member.group, time_us=now_us)]
         if error:

@@ -3,11 +3,14 @@
 import json
 from typing import Any
 
+import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from infra.bus.clients import MAX_RECORD_BYTES
 from infra.bus.decision import Decision
 from infra.bus.letter import dead_letter
+from infra.bus.outputs import caused_by, outputs_of
 from schemas import records as r
 from schemas.codec import decode, encode
 from schemas.errors import BadInputError
@@ -120,6 +123,30 @@ def test_any_json_is_refused_or_becomes_a_job(wish: dict[str, Any]) -> None:
     decision = LINE.decider.decide(raw_message(r.PromptSubmitted.topic, value, key=key), None, LINE.now_us)
     assert (decision.state is None) == (decision.refused is not None)
     assert all(decode(encode(event)) for event in decision.events)
+
+
+@pytest.mark.parametrize(
+    "value",
+    [
+        b'{"seed": 1e999, "job_id": "harbour", "text": "a", "\\ud800": 1}',
+        b'{"seed": 1e999, "job_id": "harbour", "shots": [{"prompt": "a", "\\ud800": 1}]}',
+        b'{"seed": 1e999, "job_id": "\\ud800", "text": "\\ud800", "engine": "\\ud800"}',
+        b'{"job_id": "harbour", "text": "a", "%b": 1}' % (b"x" * (MAX_RECORD_BYTES - 150)),
+        b'{"job_id": "harbour", "shots": [{"%b": 1}]}' % (b"x" * (MAX_RECORD_BYTES - 150)),
+        b'{"job_id": "%b", "text": "a", "b": 1}' % (b"x" * (MAX_RECORD_BYTES - 150)),
+    ],
+    ids=["half a character", "in a shot", "in values", "a long name", "of a shot's field", "of a job"],
+)
+def test_what_comes_of_a_hostile_prompt_can_be_written(value: bytes) -> None:
+    """It could not, and the director would have ended at this prompt for ever."""
+    sent = raw_message(r.PromptSubmitted.topic, value)
+    decision = LINE.decider.decide(sent, None, LINE.now_us)
+    assert decision.refused
+    outputs = outputs_of(decision.events, caused_by(sent, "longtake/director", LINE.now_us))
+    outputs.append(dead_letter(sent, decision.refused, group="longtake.director", time_us=LINE.now_us))
+    for output in outputs:
+        headers = sum(len(name) + len(value or b"") for name, value in output.headers)
+        assert len(output.key or b"") + len(output.value or b"") + headers < MAX_RECORD_BYTES + 10_000
 
 
 def decided(topic: str, value: bytes) -> None:
