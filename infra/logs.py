@@ -6,13 +6,13 @@ import time
 from typing import Literal
 
 from infra.bus.in_hand import ids_in_hand
-from infra.redact import redacted
+from infra.redact import redacted, visible
 
 
 class OneLine(logging.Formatter):
     """`2026-11-30T19:06:08.123456Z INFO streams.director message`; line ends inside an event become ` | `.
 
-    Secrets in it are hidden.
+    Secrets in it are hidden, and control characters written out.
     """
 
     def formatTime(self, record: logging.LogRecord, datefmt: str | None = None) -> str:  # noqa: N802, ARG002 (logging's name)
@@ -20,7 +20,7 @@ class OneLine(logging.Formatter):
         return f"{second}.{int(record.created % 1 * 1e6):06d}Z"
 
     def format(self, record: logging.LogRecord) -> str:
-        return redacted(" | ".join(super().format(record).splitlines()))
+        return visible(redacted(" | ".join(super().format(record).splitlines())))
 
 
 class JsonLine(OneLine):

@@ -20,6 +20,7 @@ _PASSWORD_FILE = re.compile(r"LONGTAKE_.*_PASSWORD_FILE")
 _WEBHOOKS = re.compile(r'"(?:url|secret)"\s*:\s*"([^"]*)"')
 _HEADERS = frozenset({"OTEL_EXPORTER_OTLP_HEADERS", "OTEL_EXPORTER_OTLP_TRACES_HEADERS"})
 """`Authorization=Bearer%20...,other=...`: what comes last in each is the secret."""
+_CONTROL = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f]")
 _SHORTEST = 6
 """Shorter values are words: hiding them would garble everything."""
 _USERINFO = re.compile(r"(?<=://)([^/\s:@]*):[^/\s]+@")
@@ -35,6 +36,11 @@ def redacted(text: str) -> str:
     for secret in sorted(written, key=len, reverse=True):
         text = text.replace(secret, HIDDEN)
     return _SIGNED.sub(rf"\1{HIDDEN}", _USERINFO.sub(rf"\1:{HIDDEN}@", text))
+
+
+def visible(text: str) -> str:
+    """`text` with control characters written out, but for tabs and line ends: what a producer wrote must not steer a terminal."""
+    return _CONTROL.sub(lambda found: f"\\x{ord(found[0]):02x}", text)
 
 
 class Redacting(logging.Formatter):

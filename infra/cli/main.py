@@ -38,7 +38,7 @@ from infra.local.packages import PackageError
 from infra.local.process import ServiceError
 from infra.local.services import NotRunningError
 from infra.objects import BlobError
-from infra.redact import redacted
+from infra.redact import redacted, visible
 from infra.settings import Settings
 from schemas.errors import BadInputError
 
@@ -134,7 +134,7 @@ def _options(
 
 
 def _end(code: Exit, message: str) -> None:
-    print(f"longtake: {redacted(message)}", file=sys.stderr)
+    print(f"longtake: {visible(redacted(message))}", file=sys.stderr)
     sys.exit(code)
 
 

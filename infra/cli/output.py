@@ -1,4 +1,4 @@
-"""What the command line prints: tables and lines for people, JSON for programs. Text from outside is never markup."""
+"""What the command line prints: tables and lines for people, JSON for programs. Text from outside is never markup, nor does it steer a terminal."""
 
 import sys
 import time
@@ -9,6 +9,8 @@ import msgspec
 from rich.console import Console
 from rich.table import Table
 from rich.text import Text
+
+from infra.redact import visible
 
 _PIPE_WIDTH = 500
 _COLUMN_CHARS = 60
@@ -23,7 +25,7 @@ def console() -> Console:
 
 def say(line: str) -> None:
     """One line for a person, not wrapped."""
-    console().print(Text(line), soft_wrap=True)
+    console().print(Text(visible(line)), soft_wrap=True)
 
 
 def print_json(value: object) -> None:
@@ -39,7 +41,7 @@ def table(title: str, columns: Sequence[str], rows: Iterable[Sequence[Cell]]) ->
         number = bool(body) and isinstance(body[0][index], int | float)
         grid.add_column(column, justify="right" if number else "left", header_style="dim", overflow="fold")
     for row in body:
-        grid.add_row(*(cell if isinstance(cell, Text) else Text(_text(cell)) for cell in row))
+        grid.add_row(*(cell if isinstance(cell, Text) else Text(visible(_text(cell))) for cell in row))
     return grid
 
 

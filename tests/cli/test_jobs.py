@@ -176,6 +176,21 @@ def test_a_dead_letter_is_mended_in_a_file_and_replayed(
     assert (again.key, again.headers) == (b"film", (("traceparent", b"mine"),))
 
 
+def test_what_a_producer_wrote_does_not_steer_a_terminal(bus_settings: Settings, longtake: Longtake) -> None:
+    steers = "\x1b]0;mine\x07\x9b2J\r"
+    say(bus_settings, replace(refused("film"), field=steers))
+    error = BadInputError(field=steers, rule="unknown_field", message=steers)
+    with Writer(bus_settings) as writer:
+        original = replace(message(prompt()), key=steers.encode(), headers=((steers, steers.encode()),))
+        letter = dead_letter(original, error, group="longtake.director", time_us=1)
+        writer.write([replace(letter, partition=0)])
+    for command in (("show", "film"), ("dead-letters", "list"), ("dead-letters", "show", "0-0")):
+        printed = longtake(bus_settings, *command)
+        assert printed.code == 0
+        assert "\\x1b]0;mine" in printed.out
+        assert not {"\x1b", "\x07", "\x9b", "\r"} & set(printed.out)
+
+
 def test_dead_letters_of_one_topic_are_replayed(dead_letter_of_a_prompt: Settings, longtake: Longtake) -> None:
     replay = ("dead-letters", "replay", "--topic")
     assert longtake(dead_letter_of_a_prompt, *replay, "longtake.videos.v1").out == "replayed 0\n"
