@@ -4,9 +4,10 @@ import os
 import subprocess
 import sys
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any
 
 import httpx
@@ -16,15 +17,19 @@ from infra.local.ports import free_port
 from tests.deploy.tools import DEPLOY
 
 RULES = DEPLOY / "prometheus" / "alerts.yaml"
+QUICK = {"scrape_interval": "2s", "scrape_timeout": "2s", "evaluation_interval": "2s"}
+DEPLOYED: Mapping[str, str] = yaml.safe_load((DEPLOY / "compose" / "prometheus.yaml").read_text())["global"]
 
 
 @contextmanager
-def running_prometheus(scrape: dict[str, Any], folder: Path) -> Iterator[int]:
-    """The port of a Prometheus with our rules that scrapes every two seconds what `scrape` (a `scrape_configs` entry) says."""
+def running_prometheus(
+    scrape: dict[str, Any], folder: Path, times: Mapping[str, str] = MappingProxyType(QUICK)
+) -> Iterator[int]:
+    """The port of a Prometheus with our rules that scrapes what `scrape` (a `scrape_configs` entry) says."""
     tool = Path(sys.prefix) / "bin" / "prometheus"
     assert tool.exists(), "prometheus is missing: 'make deploy-tools' unpacks Debian's"
     config = {
-        "global": {"scrape_interval": "2s", "scrape_timeout": "2s", "evaluation_interval": "2s"},
+        "global": dict(times),
         "rule_files": [str(RULES)],
         "scrape_configs": [{"job_name": "longtake"} | scrape],
     }
