@@ -37,6 +37,7 @@ from schemas.records import (
     PieceStitched,
     SegmentGenerated,
     SegmentRequested,
+    Stage,
     VideoAssembled,
 )
 from schemas.topics import DEAD_LETTERS, Event
@@ -145,6 +146,8 @@ def _jobs(settings: Settings, client: AdminClient, objects: Objects) -> Iterator
         counts = partition_counts(client, [JobState.topic])
         for rows in reader.read(set(range(counts[JobState.topic]))).values():
             for row in rows:
+                if row.stage is Stage.CANCELLED and not row.plan:
+                    continue  # nothing but a cancellation came, perhaps of another cluster's job
                 keys = frozenset(_keys(objects, row))
                 yield row.job_id, JobMarks(stage=row.stage, changed_s=row.changed_us / 1e6, keys=keys)
     finally:

@@ -26,6 +26,7 @@ from schemas.headers import trace_root, traceparent_of
 from schemas.records import (
     AssemblyState,
     Blob,
+    CancelRequested,
     JobState,
     PieceChecked,
     PieceStitched,
@@ -34,6 +35,7 @@ from schemas.records import (
     Stage,
 )
 from schemas.topics import DEAD_LETTERS
+from streams.control import cancelled_early
 from tests.bus.line import Counter, eventually, in_thread, row, table
 from tests.cli.conftest import Longtake, longtake
 from tests.gpu_consumers.requests import segment_request
@@ -181,10 +183,12 @@ def test_a_finished_job_keeps_its_video_only(settings: Settings, objects: Object
 
 
 def test_jobs_of_another_cluster_are_left_alone_and_reported(settings: Settings, objects: Objects) -> None:
-    foreign = aged(objects, put(objects, "0-1-x-frames.safetensors", job="foreign"))
+    foreign = [aged(objects, put(objects, "0-1-x-frames.safetensors", job=job)) for job in ("foreign", "cancelled")]
+    long_ago_us = round((time.time() - 10 * DAY_S) * 1e6)
+    say(settings, cancelled_early(CancelRequested(job_id="cancelled"), long_ago_us))
     found = sweep(settings, objects)
-    assert found.unknown_jobs == {"foreign"}
-    assert objects.holds(foreign)
+    assert found.unknown_jobs == {"foreign", "cancelled"}
+    assert held(objects, foreign) == list(map(objects.key_of, foreign))
 
 
 def test_uploads_that_a_crash_cut_short_go(settings: Settings, objects: Objects) -> None:
