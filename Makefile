@@ -6,7 +6,7 @@ STAMP_FULL := .venv/.full
 # Where there is no CUDA compiler, flash-attn installs without its kernels and the engines use SDPA.
 FLASH := FLASH_ATTENTION_FORCE_BUILD=TRUE $(shell command -v nvcc >/dev/null || echo FLASH_ATTENTION_SKIP_CUDA_BUILD=TRUE)
 
-.PHONY: venv demo test check bench detectors matrix chaos format lock fuzz chromium compiler deploy-tools clean
+.PHONY: venv demo test check bench detectors matrix chaos format lock fuzz chromium compiler voices deploy-tools clean
 
 venv: $(STAMP_FULL)
 
@@ -14,7 +14,7 @@ demo: $(STAMP_BASE)
 	$(BIN)/longtake demo
 
 # A test process that dies ends the run with the name of its test: pytest-xdist can wait forever for one that it started anew.
-test: check chromium compiler deploy-tools
+test: check chromium compiler voices deploy-tools
 	timeout --signal=INT --kill-after=60 1500 $(BIN)/pytest -n 2 --dist loadfile --no-loadscope-reorder --max-worker-restart=0
 
 check: $(STAMP_FULL)
@@ -69,6 +69,11 @@ chromium:
 compiler:
 	@command -v cc >/dev/null || { test "$$(id -u)" = 0 && command -v apt-get >/dev/null && \
 	  apt-get update -qq && DEBIAN_FRONTEND=noninteractive apt-get install -y -qq gcc libc6-dev >/dev/null; } || true
+
+# Narration is spoken by eSpeak NG.
+voices:
+	@command -v espeak-ng >/dev/null || { test "$$(id -u)" = 0 && command -v apt-get >/dev/null && \
+	  apt-get update -qq && DEBIAN_FRONTEND=noninteractive apt-get install -y -qq espeak-ng >/dev/null; } || true
 
 # Each target for SECONDS under atheris; what a run found is in out/fuzz/TARGET and ends it.
 SECONDS ?= 60

@@ -21,10 +21,10 @@ from qc_consumers.metrics.pictures import watch
 from qc_consumers.profile import Profile, load_profiles, profile_for
 from qc_consumers.video_gates import container_evidence, timeline_evidence
 from schemas.records import Blob, Correction, Finding, Rendition, Track, Verdict, VideoAssembled, VideoFormat
-from streams.assembler import Part, join
 from streams.encoding.coding import coding_of
 from streams.encoding.levels import LEVELS, faults
 from streams.encoding.presets import PROFILES
+from streams.joining import Part, join
 from streams.mp4 import CodedVideo, clock_of, examine
 from streams.stitcher.encode import Encoder
 from streams.stitcher.picture import Frame, render, rounded

@@ -127,7 +127,7 @@ def _measured(event: VideoAssembled, bench: Bench, folder: Path) -> Measured:
         *timeline_evidence(event, facts, container),
         *file_evidence(facts, profile),
         *take_evidence(pieces or _uncut(facts), float(claim.fps), profile),
-        *sound_evidence(video, folder, container, profile),
+        *sound_evidence(event, video, folder, container, profile),
     )
     return Measured(findings=tuple(profile.judged(evidence)), facts=facts, container=container)
 

@@ -20,11 +20,13 @@ import xxhash
 
 from schemas.errors import BadInputError
 from schemas.ids import Version, parsed_schema, versions
-from schemas.records import PromptSubmitted, Shot
+from schemas.records import Effect, Music, Narration, PromptSubmitted, Shot
 from schemas.topics import EVENTS, Event
 
 T = TypeVar("T", bound=Event)
 _HEADER = struct.Struct(">bI")
+_PARTS: dict[str, type[object]] = {"shots": Shot, "music": Music, "effects": Effect, "narration": Narration}
+"""Records inside a prompt, by the field they are in."""
 _TYPES: dict[str, type[Event]] = {event.__name__: event for event in EVENTS}
 _PATH = re.compile(r"(?P<rule>.*?)(?: - at `\$\.?(?P<path>.*)`)?$", re.DOTALL)
 
@@ -97,10 +99,13 @@ def decode_prompt(data: bytes) -> Event:
     job_id = prompt.get("job_id")
     job_id = job_id if isinstance(job_id, str) else ""
     _refuse_unknown(prompt, PromptSubmitted, "", job_id)
-    shots = prompt.get("shots")
-    for index, shot in enumerate(cast("list[object]", shots) if isinstance(shots, list) else []):
-        if isinstance(shot, dict):
-            _refuse_unknown(cast("dict[str, Any]", shot), Shot, f"shots[{index}].", job_id)
+    for name, record in _PARTS.items():
+        value = prompt.get(name)
+        parts = cast("list[object]", value) if isinstance(value, list) else [value]
+        for index, part in enumerate(parts):
+            if isinstance(part, dict):
+                path = f"{name}[{index}]." if isinstance(value, list) else f"{name}."
+                _refuse_unknown(cast("dict[str, Any]", part), record, path, job_id)
     return cast("Event", _convert(prompt, PromptSubmitted))
 
 
@@ -212,8 +217,8 @@ def _convert(value: dict[str, Any], to: type[object]) -> object:
         ) from error
 
 
-def _refuse_unknown(value: dict[str, Any], record: type[PromptSubmitted | Shot], path: str, job_id: str) -> None:
-    unknown = sorted(set(value) - {f.name for f in fields(record)})
+def _refuse_unknown(value: dict[str, Any], record: type[object], path: str, job_id: str) -> None:
+    unknown = sorted(set(value) - set(_field_names(record)))
     if unknown:
         message = f"a {record.__name__} has no such field"
         raise BadInputError(field=path + unknown[0], rule="unknown_field", message=message, job_id=job_id)

@@ -377,6 +377,57 @@ class AssetRef:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Music:
+    """Music under the whole video."""
+
+    asset: str
+    """`name`, `name@version` or `sha256:HEX`, as everywhere."""
+    gain_db: float = 0.0
+    """Against the other sounds: the mix as a whole is brought to its loudness."""
+    fade_in_s: float = 0.0
+    fade_out_s: float = 0.0
+    loop: bool = True
+    """Begin anew where it is shorter than the video."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Effect:
+    """A sound at a time of the finished video."""
+
+    asset: str
+    at_s: float
+    gain_db: float = 0.0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Narration:
+    """Words at a time of the finished video: a text that is spoken, or a file."""
+
+    at_s: float
+    text: str = ""
+    asset: str = ""
+    voice: str = "en"
+    """Of eSpeak NG: a language, with a variant: `en-gb+f3`."""
+    words_per_minute: int = 160
+    gain_db: float = 0.0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Sound:
+    """A sound placed on the timeline: a file, or a text to be spoken."""
+
+    start_us: int
+    gain_db: float
+    asset: AssetRef | None = None
+    text: str = ""
+    voice: str = ""
+    words_per_minute: int = 0
+    fade_in_us: int = 0
+    fade_out_us: int = 0
+    loop: bool = False
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class GateLook:
     """What one gate of a release saw when it was looked at last. Counts are of jobs."""
 
@@ -440,6 +491,9 @@ class PromptSubmitted:
     submitted_us: int = 0
     renditions: tuple[str, ...] = ()
     """Devices to encode for besides, by their names in the table of presets."""
+    music: Music | None = None
+    effects: tuple[Effect, ...] = ()
+    narration: tuple[Narration, ...] = ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -661,6 +715,8 @@ class AssemblyRequested:
     frames: int
     pieces: tuple[PieceRef, ...]
     requested_us: int
+    sounds: tuple[Sound, ...] = ()
+    """None: the video has no track of sound."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -684,6 +740,10 @@ class VideoAssembled:
     finished_us: int
     worker: str
     renditions: tuple[RenditionVideo, ...] = ()
+    loudness_lufs: float = 0.0
+    """Of the mix before it was encoded; 0: there is none, or it is too short to be measured."""
+    sounds_us: tuple[int, ...] = ()
+    """Start and end of each stretch in which something is meant to be heard."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -695,7 +755,7 @@ class AssemblyFailed:
     attempt: int
     request_hash: str
     pieces: tuple[int, ...]
-    """Numbers of the pieces at fault."""
+    """Numbers of the pieces at fault; none: something else is, and the job fails."""
     reason: str
     failed_us: int
     worker: str
@@ -883,6 +943,8 @@ class Plan:
     renditions: tuple[Rendition, ...] = ()
     assets: tuple[AssetRef, ...] = ()
     """What it is made with, each once, in the order of use. Not kept when the job is finished."""
+    sounds: tuple[Sound, ...] = ()
+    """Likewise."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -1,17 +1,11 @@
-"""longtake.assemblies.requested.v1 -> longtake.videos.v1: pieces joined by copying their packets. Nothing is encoded twice."""
+"""longtake.assemblies.requested.v1 -> longtake.videos.v1: pieces joined by copying their packets, sound mixed. Nothing is encoded twice."""
 
 import logging
 import tempfile
 import time
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
-from itertools import pairwise
 from pathlib import Path
-
-import av
-from av.container import OutputContainer
-from av.video.stream import VideoStream
 
 from infra.assets.ahead import fetching_ahead
 from infra.assets.cache import AssetCache
@@ -35,7 +29,11 @@ from schemas.records import (
     Track,
     VideoAssembled,
 )
+from streams.fetching import AssetFiles, StoredAssets
+from streams.joining import Part, join, longest_gop
 from streams.mp4 import MP4, Clock, CodedVideo, CodedVideoError, clock_of, examine, try_key
+from streams.sound import SoundError
+from streams.sound.track import SoundTrack, cues_of, samples_of, stretches_us
 
 log = logging.getLogger(__name__)
 
@@ -48,34 +46,35 @@ class PieceFaultError(Exception):
     """A piece is lost, damaged or not what it is said to be: it has to be stitched again."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Part:
-    """A piece on disk, examined, and its first frame in the video."""
-
-    path: Path
-    start_frame: int
-    coded: CodedVideo
-
-
 def run(settings: Settings, slot: int) -> None:
     """Serve the topic until SIGTERM or SIGINT. Raises: BusError: start the process again."""
     member = Member(role="assemble", topics=(AssemblyRequested.topic,), slot=slot)
     objects = Objects(settings.objects)
-    assemble = Assemble(objects, scratch_of(settings, member.name), member.name, lambda: time.time_ns() // 1000)
+    cache = AssetCache(settings, objects)
+    assemble = Assemble(objects, scratch_of(settings, member.name), member.name, lambda: time.time_ns() // 1000, cache)
     ended = EndedJobs()
     work = ThreadWork(unless_ended(ended, remembered(objects, AssemblyRequested, assemble)), settings.slots)
-    with following(settings, ended.add), fetching_ahead(settings, AssetCache(settings, objects)) as ahead:
+    with following(settings, ended.add), fetching_ahead(settings, cache) as ahead:
         run_worker(settings, member, work, stop_on_signals(), ahead.hold)
 
 
 class Assemble:
     """Does what a request for an assembly asks for. The video is stored before there is an event that points at it.
 
-    `scratch` is a folder for temporary files, `worker` the name of this process in events.
+    `scratch` is a folder for temporary files, `worker` the name of this process in events, `assets` where they come from if not
+    from the store.
     """
 
-    def __init__(self, objects: Objects, scratch: Path, worker: str, now_us: Callable[[], int]) -> None:
+    def __init__(
+        self,
+        objects: Objects,
+        scratch: Path,
+        worker: str,
+        now_us: Callable[[], int],
+        assets: AssetFiles | None = None,
+    ) -> None:
         self._objects = objects
+        self._assets = assets or StoredAssets(objects)
         self._scratch = scratch
         self._worker = worker
         self._now_us = now_us
@@ -96,10 +95,14 @@ class Assemble:
         _check_timeline(request)
         strands, faults = self._strands(request, clock, folder)
         if faults:
-            return self._failed(request, faults)
+            return self._failed(request, tuple(faults), "; ".join(faults.values()))
         parts = strands.pop(_MAIN)
         video = folder / "video.mp4"
-        join(parts, clock, video)
+        try:
+            sound = self._sound(request, clock, folder)
+            join(parts, clock, video, [sound.packets] if sound else [])
+        except SoundError as error:
+            return self._failed(request, (), str(error))
         renditions = tuple(
             RenditionVideo(
                 name=name,
@@ -120,14 +123,26 @@ class Assemble:
             frames=request.frames,
             duration_us=duration_us,
             video=self._stored(request, video, ""),
-            tracks=(Track(kind="video", codec="h264", duration_us=duration_us, samples=request.frames),),
+            tracks=(
+                Track(kind="video", codec="h264", duration_us=duration_us, samples=request.frames),
+                *([sound.track] if sound else []),
+            ),
             piece_starts=tuple(part.start_frame for part in parts),
             gop_frames=longest_gop(parts),
             started_us=started_us,
             finished_us=self._now_us(),
             worker=self._worker,
             renditions=renditions,
+            loudness_lufs=sound.lufs if sound else 0.0,
+            sounds_us=stretches_us(sound.cues) if sound else (),
         )
+
+    def _sound(self, request: AssemblyRequested, clock: Clock, folder: Path) -> SoundTrack | None:
+        """As long as the pictures. Raises: SoundError."""
+        if not request.sounds:
+            return None
+        samples = samples_of(request.frames * clock.step * clock.tick_s)
+        return SoundTrack(cues=cues_of(request.sounds, samples, self._assets, folder), samples=samples)
 
     def _renditions(
         self, request: AssemblyRequested, strands: Mapping[str, Sequence[Part]], clock: Clock, folder: Path
@@ -145,14 +160,13 @@ class Assemble:
         key = try_key(request.job_id, "videos", f"{request.attempt}{suffix}")
         return self._objects.put_file(key, path, MP4, algorithm="sha256")
 
-    def _failed(self, request: AssemblyRequested, faults: dict[int, str]) -> AssemblyFailed:
-        reason = "; ".join(faults.values())
+    def _failed(self, request: AssemblyRequested, pieces: tuple[int, ...], reason: str) -> AssemblyFailed:
         log.warning("%s not assembled: %s", request.job_id, reason)
         return AssemblyFailed(
             job_id=request.job_id,
             attempt=request.attempt,
             request_hash=request.request_hash,
-            pieces=tuple(faults),
+            pieces=pieces,
             reason=reason,
             failed_us=self._now_us(),
             worker=self._worker,
@@ -209,43 +223,3 @@ def _check_timeline(request: AssemblyRequested) -> None:
         end += piece.frames
     if end != request.frames or not request.pieces:
         raise BadInputError(field="frames", rule="frames", message=f"pieces have {end} of {request.frames}")
-
-
-def join(parts: Sequence[Part], clock: Clock, path: Path) -> None:
-    """Write the parts' packets as one MP4 with the index in front (faststart).
-
-    Frame n is shown at exactly n steps. Decoding runs ahead by the longest delay of any part, as a constant offset: an edit
-    list takes it back, so that the first frame is at 0.
-    """
-    delay = max(part.coded.delay_frames for part in parts)
-    options = {"movflags": "+faststart", "video_track_timescale": str(clock.timescale)}
-    with av.open(str(path), "w", format="mp4", options=options) as output:
-        stream: VideoStream | None = None
-        decoded = 0
-        for part in parts:
-            with av.open(str(part.path), format="mp4") as container:
-                source = container.streams.video[0]
-                stream = stream or _copied(output, source, part.coded.codec)
-                for packet in container.demux(source):
-                    if not packet.size:  # the last one, which flushes decoders
-                        continue
-                    packet.pts = (packet.pts or 0) + part.start_frame * clock.step
-                    packet.dts = (decoded - delay) * clock.step
-                    packet.duration = clock.step
-                    packet.stream = stream
-                    output.mux(packet)
-                    decoded += 1
-
-
-def _copied(output: OutputContainer, source: VideoStream, codec: str) -> VideoStream:
-    """A track for the packets of `source`. PyAV names HEVC hev1, and has no encoder of the name of AV1's decoder."""
-    stream = output.add_stream_from_template(source, opaque=codec == "av1")
-    stream.codec_context.codec_tag = source.codec_context.codec_tag
-    return stream
-
-
-def longest_gop(parts: Sequence[Part]) -> int:
-    """Frames from one IDR to the next, or to the end, at most."""
-    idr_frames = [part.start_frame + frame for part in parts for frame in part.coded.idr_frames]
-    end = parts[-1].start_frame + parts[-1].coded.frames
-    return max(after - before for before, after in pairwise([*idr_frames, end]))

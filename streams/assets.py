@@ -10,7 +10,7 @@ MAX_ASSETS = 64
 
 
 def in_order(uses: Iterable[tuple[int, AssetRef]]) -> tuple[AssetRef, ...]:
-    """Each asset once, by the frame where it is used first. Raises: BadInputError if there are too many."""
+    """Each asset once, by when it is used first. Raises: BadInputError if there are too many."""
     assets = tuple(dict.fromkeys(asset for _, asset in sorted(uses, key=lambda use: use[0])))
     if len(assets) > MAX_ASSETS:
         raise refused("assets", "number", f"{len(assets)} assets, at most {MAX_ASSETS}")

@@ -34,7 +34,7 @@ def finished(job: JobState, now_us: int) -> Step:
         renditions=job.assembly.renditions,
         arm=job.arm,
     )
-    small = replace(plan, engine_options={}, negative=(), shots=(), renditions=(), assets=())
+    small = replace(plan, engine_options={}, negative=(), shots=(), renditions=(), assets=(), sounds=())
     return replace(job, stage=Stage.FINISHED, plan=small, segments=(), pieces=()), (event,)
 
 

@@ -1,6 +1,7 @@
 """longtake.prompts.v1 -> a planned job that waits for its turn."""
 
 from collections.abc import Sequence
+from fractions import Fraction
 from itertools import pairwise
 from typing import Protocol
 
@@ -21,9 +22,11 @@ from schemas.records import (
     Stage,
     VideoFormat,
 )
+from streams.assets import in_order
 from streams.encoding.presets import presets
 from streams.encoding.renditions import planned_renditions
 from streams.prompts.lint import lint_plan
+from streams.sound.wishes import planned_sounds
 from streams.storyboard import Storyboard, storyboard
 from streams.timeline import cut
 from streams.validation import refused
@@ -51,8 +54,9 @@ class Instruct(Protocol):
 
 def planned(prompt: PromptSubmitted, instruct: Instruct, assets: Catalogue = NO_ASSETS) -> Plan:
     """What the prompt is cut into. `assets` says what names of assets mean. Raises: BadInputError naming field and rule."""
-    del assets
     board = storyboard(prompt)
+    length_s = Fraction(board.starts[-1] * board.format.fps_den, board.format.fps_num)
+    sounds = planned_sounds(prompt, length_s, assets)
     limits = ENGINES[prompt.engine]
     segments = cut(board.starts, board.transitions, limits)
     if len(segments) > MAX_SEGMENTS:
@@ -78,6 +82,8 @@ def planned(prompt: PromptSubmitted, instruct: Instruct, assets: Catalogue = NO_
         encode=encode,
         lint=lint[:_MAX_LINT],
         renditions=renditions,
+        assets=in_order((sound.start_us, sound.asset) for sound in sounds if sound.asset),
+        sounds=sounds,
     )
 
 

@@ -150,6 +150,7 @@ def _assembly(job: JobState, now_us: int) -> AssemblyRequested:
             frames=plan.frames,
             pieces=tuple(_piece_ref(job, index) for index in range(len(job.pieces))),
             requested_us=now_us,
+            sounds=plan.sounds,
         )
     )
 

@@ -83,22 +83,23 @@ def refused(field: str, rule: str, message: str) -> BadInputError:
 
 def _check_texts(prompt: PromptSubmitted) -> None:
     texts = [prompt.text, *prompt.negative, *(s.prompt for s in prompt.shots), *(s.camera or "" for s in prompt.shots)]
+    texts += [each.text for each in prompt.narration]
     for index, negative in enumerate(prompt.negative):
-        _check_text(f"negative[{index}]", negative, MAX_TEXT_CHARS)
+        check_text(f"negative[{index}]", negative, MAX_TEXT_CHARS)
     if len(prompt.negative) > MAX_NEGATIVE:
         raise refused("negative", "count", f"{len(prompt.negative)} of them, at most {MAX_NEGATIVE}")
     if len(prompt.shots) > MAX_SHOTS:
         raise refused("shots", "count", f"{len(prompt.shots)} of them, at most {MAX_SHOTS}")
     if prompt.text or not prompt.shots:
-        _check_text("text", prompt.text, MAX_TEXT_CHARS)
+        check_text("text", prompt.text, MAX_TEXT_CHARS)
     if (size := sum(len(text.encode(errors="replace")) for text in texts)) > MAX_PROMPT_BYTES:
         raise refused("text", "total_length", f"all texts together are {size} bytes, at most {MAX_PROMPT_BYTES}")
 
 
 def _check_shot(field: str, shot: Shot) -> None:
-    _check_text(f"{field}.prompt", shot.prompt, MAX_TEXT_CHARS)
+    check_text(f"{field}.prompt", shot.prompt, MAX_TEXT_CHARS)
     if shot.camera:
-        _check_text(f"{field}.camera", shot.camera, MAX_CAMERA_CHARS)
+        check_text(f"{field}.camera", shot.camera, MAX_CAMERA_CHARS)
     if shot.seconds is not None:
         check_seconds(f"{field}.seconds", shot.seconds)
     if shot.seed is not None:
@@ -118,7 +119,7 @@ def _check_engine(prompt: PromptSubmitted) -> None:
                 "engine_options", "characters", f"{name!r:.80} is not a lower-case name of 1 to 64 characters"
             )
         if value:
-            _check_text(f"engine_options.{name}", value, _OPTION_VALUE_CHARS)
+            check_text(f"engine_options.{name}", value, _OPTION_VALUE_CHARS)
     check_options(prompt.engine, prompt.engine_options)
 
 
@@ -136,7 +137,8 @@ def _check_size(prompt: PromptSubmitted) -> None:
         raise refused("width", "pixels", f"{prompt.width}x{prompt.height} is more than the {most} pixels of the engine")
 
 
-def _check_text(field: str, text: str, most: int) -> None:
+def check_text(field: str, text: str, most: int) -> None:
+    """Raises: BadInputError if it is empty, too long or hides something."""
     if not text.strip():
         raise refused(field, "required", "is empty")
     if len(text) > most:

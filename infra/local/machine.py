@@ -31,6 +31,7 @@ def machine_checks(settings: Settings) -> list[Check]:
         _cached("libchdb", CHDB_VERSION, chdb_folder(settings)),
         _ffmpeg(),
         _package("av", "PyAV"),
+        _voices(),
         _disk(settings.state),
         _memory(),
         _ports(),
@@ -74,6 +75,12 @@ def _ffmpeg() -> Check:
 def _package(distribution: str, name: str) -> Check:
     version = _version(distribution)
     return Check(name=name.lower(), ok=bool(version), found=version or "not installed", remedy=_INSTALL)
+
+
+def _voices() -> Check:
+    found = _output(["espeak-ng", "--version"]).partition("  Data at")[0]
+    remedy = "for narration that is spoken: install the package espeak-ng (Debian: apt-get install espeak-ng)"
+    return Check(name="voices", ok=bool(found), found=found or "no espeak-ng", remedy=remedy, needed=False)
 
 
 def _disk(state: Path) -> Check:

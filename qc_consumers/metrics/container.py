@@ -6,8 +6,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import BinaryIO
 
-_CONTAINERS = {b"moov", b"trak", b"mdia"}
+_CONTAINERS = {b"moov", b"trak", b"mdia", b"edts"}
 _TO_SAMPLES = {*_CONTAINERS, b"minf", b"stbl"}
+_SOUND = "soun"
 _VIDEO_ENTRY_BYTES = 78
 """Of a visual sample entry before its boxes: ISO 14496-12, 12.1.3."""
 
@@ -21,6 +22,7 @@ class Track:
     timescale: int
     """Ticks a second."""
     duration_us: int
+    """Of what is heard or seen: an encoder's delay, which an edit list of sound takes back, is not in it."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -35,13 +37,15 @@ class Container:
 
 def scan_container(path: Path) -> Container:
     """Read the box headers of `path`. A file that ends too early gives what was there."""
-    brand, order, handlers, clocks = "", [], [], []
+    brand, order, handlers, clocks, delays = "", list[bytes](), list[str](), list[tuple[int, int]](), dict[int, int]()
     with path.open("rb") as file:
         for kind, size in _boxes(file, path.stat().st_size, _CONTAINERS):
             order.append(kind)
             match kind:
                 case b"ftyp":
                     brand = file.read(4).decode("latin-1").strip()
+                case b"elst":  # it stands before the mdhd of its track
+                    delays[len(clocks)] = _delay(file.read(size))
                 case b"mdhd":
                     clocks.append(_clock(file.read(size)))
                 case b"hdlr" if len(handlers) < len(clocks):
@@ -49,10 +53,8 @@ def scan_container(path: Path) -> Container:
                 case _:
                     pass
     tracks = [
-        Track(
-            handler=handler, timescale=timescale, duration_us=round(ticks * 1_000_000 / timescale) if timescale else 0
-        )
-        for handler, (timescale, ticks) in zip(handlers, clocks, strict=False)
+        _track(handler, timescale, ticks, delays.get(index, 0))
+        for index, (handler, (timescale, ticks)) in enumerate(zip(handlers, clocks, strict=False))
     ]
     faststart = b"moov" in order and b"mdat" in order and order.index(b"moov") < order.index(b"mdat")
     return Container(brand=brand, faststart=faststart, tracks=tuple(tracks))
@@ -84,6 +86,21 @@ def _boxes(file: BinaryIO, end: int, containers: set[bytes], at: int = 0) -> Ite
             return
         yield kind, min(size, end - at) - header
         at += header if kind in containers else size
+
+
+def _track(handler: str, timescale: int, ticks: int, delay: int) -> Track:
+    heard = ticks - delay if handler == _SOUND else ticks
+    return Track(
+        handler=handler, timescale=timescale, duration_us=round(heard * 1_000_000 / timescale) if timescale else 0
+    )
+
+
+def _delay(elst: bytes) -> int:
+    """Ticks of the media that the first edit with media in it leaves out."""
+    layout = ">QqI" if elst[:1] == b"\1" else ">IiI"
+    size = struct.calcsize(layout)
+    edits = (struct.unpack_from(layout, elst, at)[1] for at in range(8, len(elst) - size + 1, size))
+    return next((media_time for media_time in edits if media_time > 0), 0)
 
 
 def _clock(mdhd: bytes) -> tuple[int, int]:
