@@ -134,4 +134,6 @@ def _time_us(message: Message) -> int:
 
 def _parsed_us(text: str) -> int:
     moment = datetime.fromisoformat(text)
+    if moment.tzinfo is None:
+        raise ValueError(f"{text} is in no time zone")
     return round((moment - _EPOCH) / timedelta(microseconds=1))

@@ -155,6 +155,10 @@ class View:
             loop.call_soon_threadsafe(waker.set)
 
     def _remember(self, prompt: PromptSubmitted) -> None:
+        try:
+            content_hash(prompt)
+        except (ValueError, TypeError, OverflowError):
+            return  # it has numbers that no accepted prompt can have
         with self._lock:
             job = self._jobs.get(prompt.job_id, Job())
             others = [p for p in job.prompts if p != prompt]
