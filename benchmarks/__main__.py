@@ -23,8 +23,10 @@ from benchmarks import (
     generate,
     ladder,
     line,
+    minute,
     qc,
     recovery,
+    scale,
     startup,
 )
 from infra.bus.topics import create_topics
@@ -84,6 +86,9 @@ TARGETS: Mapping[str, Target] = {
     "asset_moved_ratio": _at_most(1.1),
     "startup_load_ratio": _at_least(1),
     "finish_lag_ratio": _at_most(1.5),
+    "scale_efficiency_2": _at_least(0.9),
+    "scale_efficiency_4": _at_least(0.9),
+    "scale_simulation_error": _at_most(0.1),
     "watched_throughput_ratio": _at_least(0.98),
     "dashboard_worst_ms": _at_most(1000),
     "console_first_paint_ms": _at_most(1000),
@@ -113,6 +118,8 @@ def main() -> None:
         "startup": startup.measure,
         "faults": faults.measure,
         "line": line.measure,
+        "scale": scale.measure,
+        "minute": minute.measure,
     }
     parser = argparse.ArgumentParser(prog="python -m benchmarks")
     parser.add_argument("names", nargs="*", help=f"which of {', '.join(benchmarks)}; none: all")

@@ -3,6 +3,7 @@
 import random
 from collections.abc import Sequence
 from dataclasses import dataclass
+from itertools import pairwise
 
 import simpy
 
@@ -30,8 +31,6 @@ class Steady:
 
     busy_share: float
     """Of the engines' time, all together: what came to a stored segment."""
-    idlest_share: float
-    """Of the engine that was busy least."""
     segments_per_s: float
     kills: int = 0
     node_losses: int = 0
@@ -59,19 +58,22 @@ def steady(
 ) -> Steady:
     """A line in which there are always `jobs`: one that ends is followed by another, in a partition that chance decides, as a hash does.
 
-    `seconds`: what passes before counting begins, and for how long it is counted.
+    `seconds`: what passes before counting begins, and for how long it is counted. It begins with the spread over workers that such
+    a line has in the long run, or a large one would take days to come to it.
     """
     env, chance = simpy.Environment(), random.Random(7)  # noqa: S311 (repeatable)
-    struck = Strikes(env, chance)
+    strikes = Strikes(env, chance)
 
-    def job() -> Job:
-        return Job(partition=chance.randrange(len(shape.owners)), segments=segments, arrived_s=env.now)
+    def job(partition: int) -> Job:
+        return Job(partition=partition, segments=segments, arrived_s=env.now)
 
-    line = Line(env, shape, times, lambda _: line.submit(job()))
-    for _ in range(jobs):
-        line.submit(job())
+    line = Line(env, shape, times, lambda _: line.submit(job(chance.randrange(len(shape.owners)))))
+    places = [[place for place, owner in enumerate(shape.owners) if owner == worker] for worker in range(shape.gpus)]
+    for worker, count in enumerate(_spread(jobs, shape.gpus, chance)):
+        for _ in range(count):
+            line.submit(job(chance.choice(places[worker])))
     if failures:
-        struck.begin(line, shape, failures)
+        strikes.begin(line, shape, failures)
     before, counted_s = seconds
     env.run(until=before)
     at = list(line.totals.segments)
@@ -79,11 +81,16 @@ def steady(
     done = [now - then for now, then in zip(line.totals.segments, at, strict=True)]
     return Steady(
         busy_share=sum(done) * times.engine_s / counted_s / shape.gpus,
-        idlest_share=min(done) * times.engine_s / counted_s,
         segments_per_s=sum(done) / counted_s,
-        kills=struck.kills,
-        node_losses=struck.node_losses,
+        kills=strikes.kills,
+        node_losses=strikes.node_losses,
     )
+
+
+def _spread(jobs: int, workers: int, chance: random.Random) -> list[int]:
+    """How many jobs each worker has: every way to spread them is as likely (Gordon and Newell, 1967; equal stations)."""
+    bars = sorted(chance.sample(range(jobs + workers - 1), workers - 1))
+    return [after - before - 1 for before, after in pairwise((-1, *bars, jobs + workers - 1))]
 
 
 class Strikes:

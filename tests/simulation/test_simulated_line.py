@@ -1,5 +1,7 @@
 """A simulated line keeps the rules of the real one: orders, look-ahead, limits, and what a failure loses."""
 
+from dataclasses import fields
+
 import pytest
 import simpy
 
@@ -144,3 +146,10 @@ def test_a_lost_node_costs_its_repair_and_the_others_go_on() -> None:
 
 def in_the_long_run(shape: Shape, failures: Failures) -> Steady:
     return steady(shape, times(), jobs=40 * shape.gpus, segments=4, seconds=(100.0, _COUNTED_S), failures=failures)
+
+
+def test_a_long_line_is_as_busy_as_a_closed_network_from_its_first_minute() -> None:
+    """Of jobs whose time is the engine's: 40 workers with five jobs each are busy 200 / 239 of it."""
+    quick = Times(**{field.name: 8.0 if field.name == "engine_s" else 0.0 for field in fields(Times)})
+    found = steady(shape(partitions=160, gpus=40), quick, jobs=200, segments=3, seconds=(60.0, 2000.0))
+    assert found.busy_share == pytest.approx(200 / 239, abs=0.04)
