@@ -43,6 +43,8 @@ def measure() -> dict[str, float]:
         "asset_unplaced_hit_rate": alone.hits / alone.asked,
         "asset_lru_hit_rate": placed.lru_hits / placed.asked,
         "asset_misses_ratio": (placed.asked - placed.hits) / (placed.asked - placed.lru_hits),
+        "asset_wait_ms_per_job": placed.wait_s / len(films) * 1e3,
+        "asset_lru_wait_ms_per_job": placed.lru_wait_s / len(films) * 1e3,
         "asset_store_bytes_ratio": placed.store_bytes / placed.lru_bytes,
         "asset_unplaced_store_bytes_ratio": alone.store_bytes / alone.lru_bytes,
         **_moves(),

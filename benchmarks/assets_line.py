@@ -45,8 +45,11 @@ class Counts:
     hits: int = 0
     """There when it was asked for."""
     store_bytes: int = 0
+    wait_s: float = 0.0
+    """Of all jobs together, one file after the other."""
     lru_hits: int = 0
     lru_bytes: int = 0
+    lru_wait_s: float = 0.0
 
 
 class _Store(Objects):
@@ -112,7 +115,7 @@ class _Machine:
             if not self.behind:
                 return
             blob = self.store.fetched[-1]
-            self.free_s += _STORE_DELAY_S + blob.size_bytes * _SCALE / _STORE_BYTES_S
+            self.free_s += _fetch_s(blob)
             self.there_s[blob.digest] = self.free_s
 
 
@@ -175,14 +178,17 @@ class Line:
     def _ask(self, machine: _Machine, ref: AssetRef, now_s: float) -> None:
         before = len(machine.store.fetched)
         machine.cache.path_of(ref, self._job).unlink()
-        there = len(machine.store.fetched) == before and machine.there_s.get(ref.content.digest, 0.0) <= now_s
-        machine.there_s.pop(ref.content.digest, None)
+        comes_s = machine.there_s.pop(ref.content.digest, now_s)
+        if len(machine.store.fetched) > before:
+            comes_s = now_s + _fetch_s(ref.content)
         self._counts.asked += 1
-        self._counts.hits += there
+        self._counts.hits += comes_s <= now_s
+        self._counts.wait_s += max(0.0, comes_s - now_s)
         if machine.lru.hit(ref):
             self._counts.lru_hits += 1
         else:
             self._counts.lru_bytes += ref.content.size_bytes
+            self._counts.lru_wait_s += _fetch_s(ref.content)
 
     def _say(self, film: Film, stage: Stage, checked: int, now_s: float) -> None:
         store = self._machines[0].store
@@ -250,6 +256,10 @@ class Line:
         store = _Store(settings.objects)
         cache = AssetCache(settings, store)
         return _Machine(store=store, cache=cache, ahead=Ahead(cache, _PARTITIONS), lru=_Lru(budget_bytes))
+
+
+def _fetch_s(blob: Blob) -> float:
+    return _STORE_DELAY_S + blob.size_bytes * _SCALE / _STORE_BYTES_S
 
 
 def _home(film: Film) -> int:
