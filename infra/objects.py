@@ -26,7 +26,9 @@ from schemas.records import Blob
 
 SAFETENSORS = "application/x-safetensors"
 Tensors = Mapping[str, NDArray[np.generic]]
-_KEY = re.compile(r"[A-Za-z0-9][A-Za-z0-9._=-]*(/[A-Za-z0-9][A-Za-z0-9._=-]*)*")
+_NAME = r"[A-Za-z0-9][A-Za-z0-9._=-]{0,249}"
+_KEY = re.compile(rf"{_NAME}(/{_NAME}){{0,7}}")
+"""Names for which every file system has room: a longer one in a pointer is no error of the store, which would be waited for."""
 _CHUNK = 8 << 20
 _PART = 1 << 20
 _SEAL_BYTES = 16

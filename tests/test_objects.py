@@ -38,7 +38,18 @@ def test_a_missing_object_says_its_name(objects: Objects, tmp_path: Path) -> Non
             read()
 
 
-@pytest.mark.parametrize("path", ["/../../etc/passwd", "/jobs/../../x", "/jobs/%2e%2e/x", "x/jobs/j/a", ""])
+@pytest.mark.parametrize(
+    "path",
+    [
+        "/../../etc/passwd",
+        "/jobs/../../x",
+        "/jobs/%2e%2e/x",
+        "x/jobs/j/a",
+        "",
+        "/jobs/" + "a" * 251,
+        "/jobs" + "/a" * 2000,
+    ],
+)
 def test_a_pointer_out_of_the_store_is_refused(objects: Objects, path: str) -> None:
     blob = replace(objects.put_bytes("jobs/j/a", b"abc", "text/plain"), uri=objects.url + path)
     with pytest.raises(BlobError, match="outside"):
