@@ -2,11 +2,14 @@
 
 import json
 import logging
+import threading
 import time
 from typing import Literal
 
 from infra.bus.in_hand import ids_in_hand
 from infra.redact import redacted, visible
+
+log = logging.getLogger(__name__)
 
 
 class OneLine(logging.Formatter):
@@ -54,3 +57,11 @@ def set_up(form: Literal["text", "json"] = "text", role: str = "") -> None:
     text = OneLine("%(asctime)s %(levelname)s %(name)s %(message)s")
     handler.setFormatter(JsonLine(role) if form == "json" else text)
     logging.basicConfig(level=logging.INFO, handlers=[handler], force=True)
+    threading.excepthook = _log_thread
+
+
+def _log_thread(ended: threading.ExceptHookArgs) -> None:
+    """What Python would write to stderr as it is, secrets included."""
+    name = ended.thread.name if ended.thread else "?"
+    error = ended.exc_value or ended.exc_type()
+    log.critical("thread %s was ended by an error", name, exc_info=error)

@@ -8,6 +8,7 @@ from typing import Annotated
 import typer
 from clickhouse_connect.driver.exceptions import DatabaseError, OperationalError
 from confluent_kafka import KafkaException
+from obstore.exceptions import BaseError
 from pydantic import ValidationError
 
 from infra.bus.errors import BusError
@@ -121,6 +122,8 @@ def main() -> None:
         _end(Exit.FAILED, f"a record cannot be read: {error}")
     except BlobError as error:
         _end(Exit.NOT_FOUND, str(error))
+    except BaseError as error:
+        _end(Exit.FAILED, f"the object store: {str(error).partition(chr(10))[0]}")
     except (ServiceError, PackageError) as error:
         _end(Exit.FAILED, str(error))
     except KeyboardInterrupt:

@@ -2,6 +2,7 @@
 
 import json
 import logging
+import os
 import subprocess
 import sys
 from collections.abc import Callable
@@ -162,6 +163,21 @@ def test_tracebacks_and_reasons_have_no_secrets(
     error = EngineError(FailureKind.ENGINE, f"401 for key {secret}", retryable=False)
     assert HIDDEN in failed(request, error, engine_version="1", worker="w").reason
     assert not leaks(encode(failed(request, error, engine_version="1", worker="w")).decode(errors="replace"))
+
+
+def test_an_error_that_ends_a_thread_is_logged_without_secrets() -> None:
+    program = """
+import os, threading
+from infra import logs
+logs.set_up()
+def fail(): raise RuntimeError("401 for " + os.environ["GEMINI_API_KEY"])
+threading.Thread(target=fail, name="view").start()
+"""
+    ran = subprocess.run([sys.executable, "-c", program], env=os.environ | OUTSIDE, capture_output=True, check=True)
+    said = ran.stderr.decode()
+    assert "thread view was ended by an error | Traceback" in said
+    assert HIDDEN in said
+    assert not leaks(said)
 
 
 def test_what_is_no_secret_is_not_hidden(monkeypatch: pytest.MonkeyPatch) -> None:
