@@ -77,8 +77,13 @@ class View:
         self._stop = threading.Event()
         self._caught_up = threading.Event()
         self._thread = threading.Thread(target=self._run, name="view", daemon=True)
-        self.problem = "the topics have not been read yet"
+        self._problem = "the topics have not been read yet"
+
+    @property
+    def problem(self) -> str:
         """Why what it says may be old; empty: it is not."""
+        dead = self._caught_up.is_set() and not self._thread.is_alive()
+        return "an error has ended the reading of the topics: see the log" if dead else self._problem
 
     def job(self, job_id: str) -> Job | None:
         """What is known of a job."""
@@ -170,7 +175,7 @@ class View:
             try:
                 self._follow_topics()
             except (BusError, KafkaException) as error:
-                self.problem = f"Kafka is away: {error}"
+                self._problem = f"Kafka is away: {error}"
                 log.warning("the view reads again in %.1f s: %s", pause_s, error)
                 self._stop.wait(pause_s)
                 pause_s = min(2 * pause_s, _PAUSE_S)
@@ -182,7 +187,7 @@ class View:
                     return
                 self._read(message)
             self._caught_up.set()
-            self.problem = ""
+            self._problem = ""
             while not self._stop.is_set():
                 message = reader.poll(_TURN_S)
                 if message:

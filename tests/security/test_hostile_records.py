@@ -10,13 +10,16 @@ from infra.alerts.alert import alert_of
 from infra.bus.letter import dead_letter
 from infra.bus.message import Message
 from infra.bus.reader import event_of
+from infra.bus.writer import publish
 from infra.metrics.line import Line
 from infra.settings import Settings
 from infra.traces.book import Book
 from infra.web.view import View
 from schemas.errors import BadInputError
-from schemas.headers import RawHeaders
+from schemas.headers import RawHeaders, trace_root
 from schemas.records import PromptSubmitted
+from schemas.topics import Event
+from tests.bus.line import eventually
 from tests.director.builders import decider, message, prompt, raw_message
 
 VALUES = {
@@ -63,3 +66,19 @@ def test_onlookers_take_it_or_say_that_it_cannot_be_read(record: Message) -> Non
     assert len(book.due(math.inf)) == bool(decision.refused and decision.events)
     job = view.job("harbour")
     assert job is None or job.prompt is None or job.prompt.job_id == "harbour"
+
+
+class Fails(View):
+    """As if something had been overlooked."""
+
+    def take(self, event: Event) -> None:
+        raise RuntimeError(event)
+
+
+@pytest.mark.filterwarnings("ignore::pytest.PytestUnhandledThreadExceptionWarning")
+def test_a_door_that_no_longer_reads_says_so(bus_settings: Settings) -> None:
+    with Fails(bus_settings) as view:
+        assert view.caught_up(30)
+        assert not view.problem
+        publish(bus_settings, [prompt()], trace_root("harbour"))
+        eventually(lambda: bool(view.problem), "it says that it does not read")
