@@ -122,8 +122,8 @@ def times_of(run: Run) -> Times:
     """Medians over the segments of a job that was alone: nothing of it waited for a turn."""
     asked = {e.segment: e.requested_us for e in run.of(r.SegmentRequested)}
     made = sorted(run.of(r.SegmentGenerated), key=lambda e: e.segment)
-    wanted = {e.piece: e.requested_us for e in run.of(r.PieceRequested)}
-    stitched = {e.piece: e.finished_us for e in run.of(r.PieceStitched)}
+    wanted = {(e.piece, e.attempt): e.requested_us for e in run.of(r.PieceRequested)}
+    stitched = {(e.piece, e.attempt): e.finished_us for e in run.of(r.PieceStitched)}
     assembled, verdict = run.of(r.VideoAssembled)[0], run.of(r.VideoChecked)[0]
     return Times(
         intake_s=(asked[0] - run.begun_us) / 1e6,
@@ -132,7 +132,7 @@ def times_of(run: Run) -> Times:
         store_s=_median_s(e.finished_us - e.started_us - e.denoise_us for e in made),
         hop_s=_median_s(asked[after.segment] - before.finished_us for before, after in pairwise(made)),
         stitch_s=_median_s(at_us - wanted[piece] for piece, at_us in stitched.items()),
-        check_s=_median_s(e.checked_us - stitched[e.piece] for e in run.of(r.PieceChecked)),
+        check_s=_median_s(e.checked_us - stitched[e.piece, e.attempt] for e in run.of(r.PieceChecked)),
         assemble_s=(assembled.finished_us - run.of(r.AssemblyRequested)[0].requested_us) / 1e6,
         video_check_s=(verdict.checked_us - assembled.finished_us) / 1e6,
         finish_s=(run.of(r.VideoFinished)[0].finished_us - verdict.checked_us) / 1e6,

@@ -58,20 +58,20 @@ def steady(
 ) -> Steady:
     """A line in which there are always `jobs`: one that ends is followed by another, in a partition that chance decides, as a hash does.
 
-    `seconds`: what passes before counting begins, and for how long it is counted. It begins with the spread over workers that such
-    a line has in the long run, or a large one would take days to come to it.
+    `seconds`: what passes before counting begins, and for how long it is counted. It begins as such a line is in the long run, jobs
+    spread over workers and each somewhere on its way: a large one would take days to come to it.
     """
     env, chance = simpy.Environment(), random.Random(7)  # noqa: S311 (repeatable)
     strikes = Strikes(env, chance)
 
-    def job(partition: int) -> Job:
-        return Job(partition=partition, segments=segments, arrived_s=env.now)
+    def job(partition: int, left: int) -> Job:
+        return Job(partition=partition, segments=left, arrived_s=env.now)
 
-    line = Line(env, shape, times, lambda _: line.submit(job(chance.randrange(len(shape.owners)))))
+    line = Line(env, shape, times, lambda _: line.submit(job(chance.randrange(len(shape.owners)), segments)))
     places = [[place for place, owner in enumerate(shape.owners) if owner == worker] for worker in range(shape.gpus)]
     for worker, count in enumerate(_spread(jobs, shape.gpus, chance)):
         for _ in range(count):
-            line.submit(job(chance.choice(places[worker])))
+            line.submit(job(chance.choice(places[worker]), chance.randint(1, segments)))
     if failures:
         strikes.begin(line, shape, failures)
     before, counted_s = seconds
