@@ -6,27 +6,28 @@ import pytest
 
 from benchmarks.scaling.figures import Load, Scaled
 from benchmarks.scaling.replay import UnlikeError, errors, print_check
-from benchmarks.scaling.run import Run, busy_share, fairness, gaps_s
+from benchmarks.scaling.run import Run, busy_share, fairness, gaps_s, times_of
 from benchmarks.scaling.sizes import fps_for, jobs_for, videos_per_day
-from schemas.records import SegmentRequested
+from benchmarks.simulation.line import Times
+from schemas import records as r
 from schemas.topics import Event
-from tests.director.builders import Line, generated, prompt
+from tests.director.builders import Line, assembled, generated, piece_checked, prompt, stitched, video_checked
 from tests.simulation.test_simulated_line import times
 
 SECOND_US = 1_000_000
-REQUEST = Line().until(SegmentRequested, prompt())
+REQUEST = Line().until(r.SegmentRequested, prompt())
 
 
 def segment(
     job: str, number: int, worker: int, *, asked_s: float, begun_s: float, ended_s: float
 ) -> tuple[Event, Event]:
     """Asked for, worked at, and stored a second later."""
-    request = replace(REQUEST, job_id=job, segment=number, requested_us=round(asked_s * SECOND_US))
+    request = replace(REQUEST, job_id=job, segment=number, requested_us=at(asked_s))
     made = generated(
         request,
-        started_us=round(begun_s * SECOND_US),
-        denoise_us=round((ended_s - begun_s) * SECOND_US),
-        finished_us=round((ended_s + 1) * SECOND_US),
+        started_us=at(begun_s),
+        denoise_us=at(ended_s - begun_s),
+        finished_us=at(ended_s + 1),
         worker=f"longtake.generate-{worker}",
     )
     return request, made
@@ -54,6 +55,41 @@ def test_engines_of_two_workers_are_looked_at_apart() -> None:
     )
     assert gaps_s(found) == []
     assert busy_share(found) == 0.75
+
+
+def test_times_are_medians_of_what_each_part_took_and_a_second_try_is_not_mixed_with_the_first() -> None:
+    line = Line()
+    line.run(prompt())
+    events: list[Event] = []
+    for request in line.all(r.SegmentRequested):
+        asked_us = at(10.0 * request.segment)
+        events.append(replace(request, requested_us=asked_us))
+        events.append(generated(request, started_us=asked_us + at(1), denoise_us=at(5), finished_us=asked_us + at(7)))
+    for request in line.all(r.PieceRequested):
+        for attempt, asked_s in ((1, 10.0 * request.piece), (2, 500.0)):
+            again = replace(request, attempt=attempt, requested_us=at(asked_s))
+            made = stitched(again, finished_us=at(asked_s + 2))
+            events += [again, made, piece_checked(made, checked_us=at(asked_s + 3.5))]
+    assembly = replace(line.last(r.AssemblyRequested), requested_us=at(600))
+    video = replace(assembled(assembly), finished_us=at(604))
+    events += [assembly, video, replace(video_checked(video), checked_us=at(605))]
+    events.append(replace(line.last(r.VideoFinished), finished_us=at(605.5)))
+    assert times_of(Run(begun_us=at(-2), events=tuple(events), partitions={})) == Times(
+        intake_s=2.0,
+        dispatch_s=1.0,
+        engine_s=5.0,
+        store_s=1.0,
+        hop_s=3.0,
+        stitch_s=2.0,
+        check_s=1.5,
+        assemble_s=4.0,
+        video_check_s=1.0,
+        finish_s=0.5,
+    )
+
+
+def at(seconds: float) -> int:
+    return round(seconds * SECOND_US)
 
 
 def test_jobs_by_turns_are_fair_and_one_before_the_other_is_not() -> None:
