@@ -20,7 +20,7 @@ FRAME_S = "frame_s"
 """The engine's option: seconds for a frame."""
 LIMITS = EngineLimits(max_segment_frames=24, overlap_frames=0, state_segments=1, max_pixels=1920 * 1080)
 _CHUNK_FRAMES = 4
-_PERIOD_FRAMES = 96
+_PERIOD_FRAMES = 480
 _SWING = 60.0
 _ENTRY_POINTS = """
 [longtake.engines]
@@ -72,7 +72,7 @@ class PacedState:
 
 
 def _picture(request: SegmentRequested, number: float) -> Frames:
-    """Waves that go to the right, smooth enough to pass every gate at any size."""
+    """Waves that go to the right, smooth enough to pass every gate at any size; no picture comes again within 20 s."""
     across = np.linspace(0.0, 1.0, request.format.width)[None, :, None]
     down = np.linspace(0.0, 0.5, request.format.height)[:, None, None]
     colors = np.array([0.0, 0.15, 0.3])[None, None, :]

@@ -23,10 +23,12 @@ from benchmarks.simulation.runs import Failures, steady
 
 _SEGMENTS = 6
 """Of a simulated job: 12 s of video. How long jobs are does not change how busy engines are."""
-_GPU_SECONDS = 200_000
+_GPU_SECONDS = 100_000
 """Simulated for each figure, of all GPUs together."""
 _BEGUN_S = 60.0
 _GPUS = (10, 100, 1000)
+_STORE_S = 1.0
+"""Assumed: latents and 48 frames at 720p, 133 MB, checked, hashed and put."""
 _RESTART_S = 2.15
 """Median of the kills of `make chaos SEED=1` on two cores: from kill -9 to the next committed record, without weights to load."""
 
@@ -48,14 +50,15 @@ def main() -> None:
 
 
 def _gpu_times(scaled: Scaled, minute: Minute) -> Times:
-    """An engine of the target's speed; hops as measured at 128x72, what handles pixels as measured at 720p."""
-    hd = minute.times
+    """An engine of the target's speed, pieces of its segments at 720p on one core, everything else as measured."""
+    hd, cpu_s = minute.times, minute.costs.cpu_s
+    frame_share = SEGMENT_FRAMES / (60 * FPS)
     return replace(
         scaled.times,
         engine_s=SEGMENT_FRAMES / TARGET_FPS,
-        store_s=hd.store_s,
-        stitch_s=hd.stitch_s,
-        check_s=hd.check_s,
+        store_s=_STORE_S,
+        stitch_s=cpu_s["stitch"] * frame_share,
+        check_s=cpu_s["check-pieces"] * frame_share,
         assemble_s=hd.assemble_s,
         video_check_s=hd.video_check_s,
     )
@@ -91,13 +94,13 @@ def _print_minute(minute: Minute) -> None:
 
 
 def _print_partitions(times: Times) -> None:
-    """Ten GPUs with more jobs than they can want: what a GPU waits for is its own partitions and slots only."""
-    print("\n## Engines busy, by partitions of a GPU and slots; simulated, 10 GPUs with 100 jobs for each\n")
-    print("| partitions of a GPU | 1 slot | 2 slots | 4 slots |")
-    print("|---|---|---|---|")
+    """With a hundred jobs for each GPU, what it waits for is its own partitions and slots; with eight, chance has a part in it."""
+    print("\n## Engines busy, by partitions of a GPU, slots and jobs for each GPU; simulated, 10 GPUs\n")
+    print("| partitions of a GPU | 1 slot, 100 jobs | 2 slots, 100 jobs | 4 slots, 100 jobs | 4 slots, 8 jobs |")
+    print("|---|---|---|---|---|")
     for each in (1, 2, 4, 8):
-        shares = [_busy(_shape(10, each=each, slots=slots), times, 1000) for slots in (1, 2, 4)]
-        print(f"| {each} | " + " | ".join(f"{share:.3f}" for share in shares) + " |")
+        shapes = [(_shape(10, each=each, slots=slots), jobs) for slots, jobs in ((1, 100), (2, 100), (4, 100), (4, 8))]
+        print(f"| {each} | " + " | ".join(f"{_busy(shape, times, 10 * jobs):.3f}" for shape, jobs in shapes) + " |")
 
 
 def _print_jobs(times: Times) -> None:
@@ -149,9 +152,12 @@ def _print_sizes(minute: Minute) -> None:
         ("records/s", [f"{s.records_per_s:,.0f}" for s in found]),
         ("MB/s on the bus, once", [f"{s.bus_bytes_per_s / 1e6:.2f}" for s in found]),
         ("transactions/s, at most", [f"{s.transactions_per_s:,.0f}" for s in found]),
-        ("brokers like the one here, three replicas, half full", [f"{s.brokers:,}" for s in found]),
+        ("replicas of partitions, of all topics", [f"{s.partition_replicas:,}" for s in found]),
+        ("brokers like the one here, half full, at most 4,000 replicas each", [f"{s.brokers:,}" for s in found]),
+        ("directors", [f"{s.directors:,}" for s in found]),
         ("rows/s", [f"{s.rows_per_s:,.0f}" for s in found]),
-        ("ClickHouse shards like the one here, half full", [f"{s.shards:,}" for s in found]),
+        ("ClickHouse shards like the one here, half full, an insert for each piece", [f"{s.shards:,}" for s in found]),
+        ("the same, an insert for fifty pieces", [f"{s.shards_in_batches:,}" for s in found]),
         ("cores of workers beside engines, half full", [f"{s.cores:,.0f}" for s in found]),
         ("objects written, GB/s", [f"{s.put_bytes_per_s / 1e9:.2f}" for s in found]),
         ("objects read, GB/s", [f"{s.got_bytes_per_s / 1e9:.2f}" for s in found]),

@@ -4,6 +4,8 @@ from dataclasses import dataclass
 from math import ceil
 
 from benchmarks.scaling.figures import Minute
+from schemas.topics import TOPICS
+from streams.decider import INPUTS
 
 FPS = 24
 SEGMENT_FRAMES = 48
@@ -21,6 +23,10 @@ TRANSACTIONS = 9
 FULL = 0.5
 """Share of what a broker or shard was measured to take that it is given."""
 REPLICAS = 3
+BROKER_REPLICAS = 4000
+"""Of partitions on one broker: Confluent's advice, "Apache Kafka Supports 200K Partitions Per Cluster", 2018. Not measured."""
+DIRECTOR_EVENTS_PER_S = 1000.0
+"""What the benchmark `director` has to reach on two cores."""
 _ENGINE = "generate"
 _SHARED = ("kafka", "clickhouse")
 
@@ -40,8 +46,13 @@ class Sizes:
     """As produced, without replicas."""
     transactions_per_s: float
     brokers: int
+    partition_replicas: int
+    """Of all topics, as every one has as many partitions."""
+    directors: int
     rows_per_s: float
     shards: int
+    """With an insert for each piece, as the line does it."""
+    shards_in_batches: int
     cores: float
     """Of everything but engines, brokers and ClickHouse."""
     put_bytes_per_s: float
@@ -87,7 +98,9 @@ def sizes(gpus: int, minute: Minute, fps: float = TARGET_FPS) -> Sizes:
     rate, costs, capacity = minutes_per_s(gpus, fps), minute.costs, minute.capacity
     records, rows = rate * sum(costs.records.values()), rate * sum(costs.rows.values())
     transactions = TRANSACTIONS * gpus * fps / SEGMENT_FRAMES
-    brokers = max(records / capacity["broker_records_per_s"], transactions / capacity["broker_transactions_per_s"])
+    decided = rate * sum(costs.records.get(topic.removeprefix("longtake."), 0.0) for topic in INPUTS)
+    replicas = gpus * PARTITIONS_PER_GPU * len(TOPICS) * REPLICAS
+    load = max(records / capacity["broker_records_per_s"], transactions / capacity["broker_transactions_per_s"])
     return Sizes(
         gpus=gpus,
         partitions=gpus * PARTITIONS_PER_GPU,
@@ -96,9 +109,12 @@ def sizes(gpus: int, minute: Minute, fps: float = TARGET_FPS) -> Sizes:
         records_per_s=records,
         bus_bytes_per_s=rate * sum(costs.topic_bytes.values()),
         transactions_per_s=transactions,
-        brokers=max(REPLICAS, ceil(REPLICAS * brokers / FULL)),
+        brokers=max(REPLICAS, ceil(REPLICAS * load / FULL), ceil(replicas / BROKER_REPLICAS)),
+        partition_replicas=replicas,
+        directors=max(2, ceil(decided / DIRECTOR_EVENTS_PER_S / FULL)),
         rows_per_s=rows,
-        shards=max(1, ceil(rows / capacity["clickhouse_rows_by_piece_per_s"] / FULL)),
+        shards=ceil(rows / capacity["clickhouse_rows_by_piece_per_s"] / FULL),
+        shards_in_batches=ceil(rows / capacity["clickhouse_rows_by_fifty_per_s"] / FULL),
         cores=rate * worker_cpu_s(minute) / FULL,
         put_bytes_per_s=rate * sum(costs.object_bytes.values()),
         got_bytes_per_s=rate * got_bytes(minute),
