@@ -8,6 +8,7 @@ minima warn only, because one hard frame is no reason to encode a piece again.
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
+from functools import partial
 from itertools import pairwise
 from statistics import median
 
@@ -61,6 +62,8 @@ _WORDS = {
     "glitch": "frames that do not belong",
     "jump": "frames that do not follow from the one before",
 }
+_AT_BORDERS = frozenset({"flash", "letterbox", "glitch", "jump"})
+"""Gates that speak of the first frame that is different."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -70,6 +73,8 @@ class Claim:
     start_frame: int
     frames: int
     format: VideoFormat
+    designed: tuple[int, ...] = ()
+    """As `designed_frames` of the event: what looks as it does by design is no fault."""
 
     @property
     def fps(self) -> Fraction:
@@ -218,10 +223,17 @@ def _pictures(facts: Facts) -> Iterator[Evidence]:
         spans: tuple[Span, ...] = getattr(seen, gate)
         if gate == "duplicate":
             spans = tuple(span for span in spans if span.first not in still)
-        for span in _joined(spans)[:_MOST_PER_GATE]:
+        meant = partial(_is_meant, facts.claim, late=int(gate in _AT_BORDERS))
+        for span in _joined([span for span in spans if not meant(span)])[:_MOST_PER_GATE]:
             yield Evidence(
                 gate=gate, frame=_at(facts, span.first), value=abs(span.value), detail=f"{words}: {span.frames}"
             )
+
+
+def _is_meant(claim: Claim, span: Span, *, late: int) -> bool:
+    """Whether it begins in a run of frames that look so by design, or `late` frames behind."""
+    first, edges = claim.start_frame + span.first, claim.designed
+    return any(begin <= first < end + late for begin, end in zip(edges[::2], edges[1::2], strict=False))
 
 
 def _joined(spans: Sequence[Span]) -> list[Span]:

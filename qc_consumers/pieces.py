@@ -118,7 +118,9 @@ def check_piece(event: PieceStitched, bench: Bench) -> Check:
 
 
 def _measured(event: PieceStitched, bench: Bench, folder: Path) -> Measured:
-    claim = Claim(start_frame=event.start_frame, frames=event.frames, format=event.format)
+    claim = Claim(
+        start_frame=event.start_frame, frames=event.frames, format=event.format, designed=event.designed_frames
+    )
     try:
         piece, reference = bench.objects.get_file(event.video, folder), bench.objects.get_file(event.reference, folder)
         scan, reference_scan = scan_packets(piece), scan_packets(reference)

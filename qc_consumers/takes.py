@@ -40,8 +40,11 @@ class Seen(msgspec.Struct, frozen=True, kw_only=True, array_like=True):
 
 
 def seen_of(event: PieceStitched, impressions: tuple[Impression, ...]) -> Seen:
-    """Kept for the check of the whole video."""
-    return Seen(begins_take=event.seam.kind is not SeamKind.CONTINUOUS, impressions=impressions)
+    """Kept for the check of the whole video, but for what looks as it does by design."""
+    edges = event.designed_frames
+    runs = list(zip(edges[::2], edges[1::2], strict=False))
+    seen = (each for each in impressions if not any(a < each.first + each.frames and each.first < b for a, b in runs))
+    return Seen(begins_take=event.seam.kind is not SeamKind.CONTINUOUS, impressions=tuple(seen))
 
 
 def take_evidence(pieces: Sequence[Seen], fps: float, profile: Profile) -> Iterator[Evidence]:

@@ -9,7 +9,7 @@ from qc_consumers.profile import Evidence
 from schemas.records import VideoAssembled
 
 _BRANDS = {"isom", "iso2", "iso4", "iso5", "iso6", "mp41", "mp42", "avc1"}
-_HANDLERS = {"video": "vide", "audio": "soun"}
+_HANDLERS = {"video": "vide", "audio": "soun", "subtitles": "sbtl"}
 
 
 def container_evidence(event: VideoAssembled, container: Container) -> Iterator[Evidence]:

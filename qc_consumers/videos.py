@@ -108,7 +108,7 @@ def check_video(event: VideoAssembled, bench: Bench) -> Check:
 
 
 def _measured(event: VideoAssembled, bench: Bench, folder: Path) -> Measured:
-    claim = Claim(start_frame=0, frames=event.frames, format=event.format)
+    claim = Claim(start_frame=0, frames=event.frames, format=event.format, designed=event.designed_frames)
     try:
         video = bench.objects.get_file(event.video, folder)
         container = scan_container(video)

@@ -20,12 +20,20 @@ import xxhash
 
 from schemas.errors import BadInputError
 from schemas.ids import Version, parsed_schema, versions
-from schemas.records import Effect, Music, Narration, PromptSubmitted, Shot
+from schemas.records import Card, Effect, Music, Narration, PromptSubmitted, Shot, Subtitle
 from schemas.topics import EVENTS, Event
 
 T = TypeVar("T", bound=Event)
 _HEADER = struct.Struct(">bI")
-_PARTS: dict[str, type[object]] = {"shots": Shot, "music": Music, "effects": Effect, "narration": Narration}
+_PARTS: dict[str, type[object]] = {
+    "shots": Shot,
+    "music": Music,
+    "effects": Effect,
+    "narration": Narration,
+    "subtitles": Subtitle,
+    "title_card": Card,
+    "end_card": Card,
+}
 """Records inside a prompt, by the field they are in."""
 _TYPES: dict[str, type[Event]] = {event.__name__: event for event in EVENTS}
 _PATH = re.compile(r"(?P<rule>.*?)(?: - at `\$\.?(?P<path>.*)`)?$", re.DOTALL)
@@ -117,7 +125,8 @@ def _json(data: bytes) -> object:
         if "out of range" not in str(error):
             raise
         found: object = json.loads(data)
-        json.dumps(found, ensure_ascii=False).encode()  # unlike msgspec it lets half a surrogate pair pass: a ValueError
+        # Unlike msgspec it lets half a surrogate pair pass: a ValueError.
+        json.dumps(found, ensure_ascii=False).encode()
         return found
 
 

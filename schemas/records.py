@@ -19,6 +19,12 @@ class Transition(StrEnum):
     CUT = "cut"
     CONTINUOUS = "continuous"
     DISSOLVE = "dissolve"
+    WIPE = "wipe"
+    """An edge goes from left to right."""
+    FADE = "fade"
+    """The old shot goes to black, the new one comes from there."""
+    DIP = "dip"
+    """Like a fade, through white and in half the time."""
 
 
 class SeamKind(StrEnum):
@@ -32,6 +38,8 @@ class SeamKind(StrEnum):
     """A new shot without overlap."""
     DISSOLVE = "dissolve"
     """The two segments show different shots in the overlap: cross-fade without aligning."""
+    WIPE = "wipe"
+    """Likewise, but an edge goes over the picture."""
 
 
 class Stage(StrEnum):
@@ -128,7 +136,7 @@ class Shot:
     """None: an equal share of the job's duration."""
     camera: str | None = None
     transition: str = "cut"
-    """How this shot begins: `cut`, `continuous` or `dissolve`."""
+    """How this shot begins: `cut`, `continuous`, `dissolve`, `wipe`, `fade` or `dip`."""
     seed: int | None = None
 
 
@@ -285,7 +293,7 @@ class Seam:
     score: float = 1.0
     """1 is invisible, 0 is at the limit of rejection."""
     blend: str = "none"
-    """`fade`, `cut` or `none`."""
+    """`fade`, `cut`, `wipe` or `none`."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -428,6 +436,67 @@ class Sound:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Subtitle:
+    """A subtitle, in seconds of the finished video."""
+
+    start_s: float
+    end_s: float
+    text: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Card:
+    """A picture that stands still before the first shot or behind the last, with a text on it."""
+
+    seconds: float
+    text: str = ""
+    asset: str = ""
+    """A picture, shown as large as fits in."""
+    colour: str = "#000000"
+    text_colour: str = "#ffffff"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Caption:
+    """A subtitle on the timeline."""
+
+    start_us: int
+    end_us: int
+    text: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Captions:
+    """The subtitles of a video: as they were written, or a file of them."""
+
+    shown: str
+    """`track`: in the file, to be switched on. `file`: as WebVTT beside it. `burnt`: in the pictures."""
+    lines: tuple[Caption, ...] = ()
+    asset: AssetRef | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PlannedCard:
+    """A card on the timeline."""
+
+    start_frame: int
+    frames: int
+    text: str
+    colour: str
+    text_colour: str
+    asset: AssetRef | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Curtain:
+    """Pictures go to a colour over `frames` frames, until `frame`, and come from it in as many."""
+
+    frame: int
+    frames: int
+    colour: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class GateLook:
     """What one gate of a release saw when it was looked at last. Counts are of jobs."""
 
@@ -494,6 +563,14 @@ class PromptSubmitted:
     music: Music | None = None
     effects: tuple[Effect, ...] = ()
     narration: tuple[Narration, ...] = ()
+    subtitles: tuple[Subtitle, ...] = ()
+    subtitles_asset: str = ""
+    """A file with them, SubRip or WebVTT, instead."""
+    subtitles_as: str = "track"
+    """`track`, `file` or `burnt`."""
+    title_card: Card | None = None
+    """Its time comes on top of that of the shots, like the end card's."""
+    end_card: Card | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -632,6 +709,11 @@ class PieceRequested:
     engine_version: str = ""
     renditions: tuple[Rendition, ...] = ()
     """To be made from the same pictures."""
+    cards: tuple[PlannedCard, ...] = ()
+    """Before and behind the segment's own frames."""
+    curtains: tuple[Curtain, ...] = ()
+    captions: Captions | None = None
+    """To be drawn into the pictures."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -665,6 +747,8 @@ class PieceStitched:
     """Who made the segment."""
     engine_version: str = ""
     renditions: tuple[RenditionPiece, ...] = ()
+    designed_frames: tuple[int, ...] = ()
+    """First frame and end of each run of frames that look as they do by design: cards, fades. They are no faults."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -717,6 +801,10 @@ class AssemblyRequested:
     requested_us: int
     sounds: tuple[Sound, ...] = ()
     """None: the video has no track of sound."""
+    captions: Captions | None = None
+    """To be put into the file, or beside it."""
+    designed_frames: tuple[int, ...] = ()
+    """As in PieceStitched."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -744,6 +832,10 @@ class VideoAssembled:
     """Of the mix before it was encoded; 0: there is none, or it is too short to be measured."""
     sounds_us: tuple[int, ...] = ()
     """Start and end of each stretch in which something is meant to be heard."""
+    subtitles: Blob | None = None
+    """WebVTT beside the video."""
+    designed_frames: tuple[int, ...] = ()
+    """As in PieceStitched."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -803,6 +895,8 @@ class VideoFinished:
     renditions: tuple[RenditionVideo, ...] = ()
     arm: str = ""
     """Of a release, `NAME.STEP/candidate` or `NAME.STEP/control`; empty: no release concerned the job."""
+    subtitles: Blob | None = None
+    """WebVTT beside the video."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -944,7 +1038,10 @@ class Plan:
     assets: tuple[AssetRef, ...] = ()
     """What it is made with, each once, in the order of use. Not kept when the job is finished."""
     sounds: tuple[Sound, ...] = ()
-    """Likewise."""
+    """Likewise, as the following."""
+    cards: tuple[PlannedCard, ...] = ()
+    curtains: tuple[Curtain, ...] = ()
+    captions: Captions | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -988,6 +1085,7 @@ class AssemblyState:
     """The verdict may be read before the video it is about: they come from different topics."""
     warnings: tuple[Finding, ...] = ()
     renditions: tuple[RenditionVideo, ...] = ()
+    subtitles: Blob | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -29,11 +29,12 @@ from schemas.records import (
     Track,
     VideoAssembled,
 )
+from streams.beside import extras_of
+from streams.captions.files import WEBVTT
 from streams.fetching import AssetFiles, StoredAssets
 from streams.joining import Part, join, longest_gop
 from streams.mp4 import MP4, Clock, CodedVideo, CodedVideoError, clock_of, examine, try_key
 from streams.sound import SoundError
-from streams.sound.track import SoundTrack, cues_of, samples_of, stretches_us
 
 log = logging.getLogger(__name__)
 
@@ -98,10 +99,11 @@ class Assemble:
             return self._failed(request, tuple(faults), "; ".join(faults.values()))
         parts = strands.pop(_MAIN)
         video = folder / "video.mp4"
+        length_s = request.frames * clock.step * clock.tick_s
         try:
-            sound = self._sound(request, clock, folder)
-            join(parts, clock, video, [sound.packets] if sound else [])
-        except SoundError as error:
+            extras = extras_of(request, length_s, self._assets, folder)
+            join(parts, clock, video, extras.writers)
+        except (BlobError, SoundError) as error:
             return self._failed(request, (), str(error))
         renditions = tuple(
             RenditionVideo(
@@ -113,7 +115,7 @@ class Assemble:
             )
             for name, path, coded in self._renditions(request, strands, clock, folder)
         )
-        duration_us = round(request.frames * clock.step * clock.tick_s * 1_000_000)
+        duration_us = round(length_s * 1_000_000)
         log.info("%s assembled: %s frames of %s pieces", request.job_id, request.frames, len(parts))
         return VideoAssembled(
             job_id=request.job_id,
@@ -125,7 +127,7 @@ class Assemble:
             video=self._stored(request, video, ""),
             tracks=(
                 Track(kind="video", codec="h264", duration_us=duration_us, samples=request.frames),
-                *([sound.track] if sound else []),
+                *extras.tracks,
             ),
             piece_starts=tuple(part.start_frame for part in parts),
             gop_frames=longest_gop(parts),
@@ -133,16 +135,17 @@ class Assemble:
             finished_us=self._now_us(),
             worker=self._worker,
             renditions=renditions,
-            loudness_lufs=sound.lufs if sound else 0.0,
-            sounds_us=stretches_us(sound.cues) if sound else (),
+            loudness_lufs=extras.lufs,
+            sounds_us=extras.sounds_us,
+            subtitles=self._subtitles(request, extras.webvtt),
+            designed_frames=request.designed_frames,
         )
 
-    def _sound(self, request: AssemblyRequested, clock: Clock, folder: Path) -> SoundTrack | None:
-        """As long as the pictures. Raises: SoundError."""
-        if not request.sounds:
+    def _subtitles(self, request: AssemblyRequested, text: str) -> Blob | None:
+        if not text:
             return None
-        samples = samples_of(request.frames * clock.step * clock.tick_s)
-        return SoundTrack(cues=cues_of(request.sounds, samples, self._assets, folder), samples=samples)
+        key = try_key(request.job_id, "videos", f"{request.attempt}-subtitles", ".vtt")
+        return self._objects.put_bytes(key, text.encode(), WEBVTT)
 
     def _renditions(
         self, request: AssemblyRequested, strands: Mapping[str, Sequence[Part]], clock: Clock, folder: Path

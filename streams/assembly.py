@@ -74,6 +74,7 @@ def video_assembled(job: JobState, event: VideoAssembled, now_us: int) -> Step |
         tracks=event.tracks,
         duration_us=event.duration_us,
         renditions=event.renditions,
+        subtitles=event.subtitles,
     )
     job = replace(job, stage=Stage.CHECKING, assembly=assembly)
     return finished(job, now_us) if assembly.checked else (job, ())

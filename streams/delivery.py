@@ -67,7 +67,8 @@ def _lost(findings: tuple[Finding, ...]) -> Finding | None:
 
 
 def _piece_at(job: JobState, frame: int) -> int:
-    return bisect_right([segment.start_frame for segment in plan_of(job).segments], frame) - 1
+    """A title card belongs to the first."""
+    return max(0, bisect_right([segment.start_frame for segment in plan_of(job).segments], frame) - 1)
 
 
 def _kept(findings: tuple[Finding, ...]) -> tuple[Finding, ...]:

@@ -33,8 +33,10 @@ def finished(job: JobState, now_us: int) -> Step:
         finished_us=now_us,
         renditions=job.assembly.renditions,
         arm=job.arm,
+        subtitles=job.assembly.subtitles,
     )
-    small = replace(plan, engine_options={}, negative=(), shots=(), renditions=(), assets=(), sounds=())
+    small = replace(plan, engine_options={}, negative=(), shots=(), renditions=(), assets=())
+    small = replace(small, sounds=(), cards=(), curtains=(), captions=None)
     return replace(job, stage=Stage.FINISHED, plan=small, segments=(), pieces=()), (event,)
 
 

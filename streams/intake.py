@@ -1,6 +1,6 @@
 """longtake.prompts.v1 -> a planned job that waits for its turn."""
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from fractions import Fraction
 from itertools import pairwise
 from typing import Protocol
@@ -9,20 +9,26 @@ from infra.assets.catalogue import Catalogue
 from schemas.engines import ENGINES
 from schemas.records import (
     AssemblyState,
+    AssetRef,
+    Captions,
     Encode,
     Instruction,
     JobState,
     Lint,
     PieceState,
     Plan,
+    PlannedCard,
     PlannedShot,
     PromptSubmitted,
     SegmentState,
     Shot,
+    Sound,
     Stage,
     VideoFormat,
 )
 from streams.assets import in_order
+from streams.captions.wishes import planned_captions
+from streams.cards import curtains, planned_cards
 from streams.encoding.presets import presets
 from streams.encoding.renditions import planned_renditions
 from streams.prompts.lint import lint_plan
@@ -55,8 +61,9 @@ class Instruct(Protocol):
 def planned(prompt: PromptSubmitted, instruct: Instruct, assets: Catalogue = NO_ASSETS) -> Plan:
     """What the prompt is cut into. `assets` says what names of assets mean. Raises: BadInputError naming field and rule."""
     board = storyboard(prompt)
-    length_s = Fraction(board.starts[-1] * board.format.fps_den, board.format.fps_num)
-    sounds = planned_sounds(prompt, length_s, assets)
+    length_s = Fraction(board.frames * board.format.fps_den, board.format.fps_num)
+    sounds, captions = planned_sounds(prompt, length_s, assets), planned_captions(prompt, length_s, assets)
+    cards = planned_cards(prompt, board, assets)
     limits = ENGINES[prompt.engine]
     segments = cut(board.starts, board.transitions, limits)
     if len(segments) > MAX_SEGMENTS:
@@ -71,7 +78,7 @@ def planned(prompt: PromptSubmitted, instruct: Instruct, assets: Catalogue = NO_
     return Plan(
         title=board.title,
         format=board.format,
-        frames=board.starts[-1],
+        frames=board.frames,
         engine=prompt.engine,
         engine_options=prompt.engine_options,
         state_segments=limits.state_segments,
@@ -82,8 +89,11 @@ def planned(prompt: PromptSubmitted, instruct: Instruct, assets: Catalogue = NO_
         encode=encode,
         lint=lint[:_MAX_LINT],
         renditions=renditions,
-        assets=in_order((sound.start_us, sound.asset) for sound in sounds if sound.asset),
+        assets=in_order(_uses(sounds, captions, cards, board.format)),
         sounds=sounds,
+        cards=cards,
+        curtains=curtains(board),
+        captions=captions,
     )
 
 
@@ -107,6 +117,18 @@ def new_job(prompt: PromptSubmitted, plan: Plan, *, content_hash: str, tracepare
         changed_us=now_us,
         rescanned_us=0,
     )
+
+
+def _uses(
+    sounds: Sequence[Sound], captions: Captions | None, cards: Sequence[PlannedCard], size: VideoFormat
+) -> Iterator[tuple[int, AssetRef]]:
+    """Each asset, and when it is used, in microseconds."""
+    yield from ((sound.start_us, sound.asset) for sound in sounds if sound.asset)
+    if captions and captions.asset:
+        yield 0, captions.asset
+    for card in cards:
+        if card.asset:
+            yield card.start_frame * size.fps_den * 1_000_000 // size.fps_num, card.asset
 
 
 def _placed(board: Storyboard, instructions: Sequence[Instruction], seed: int) -> tuple[PlannedShot, ...]:

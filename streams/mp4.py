@@ -74,11 +74,11 @@ def clock_of(size: VideoFormat) -> Clock:
     return Clock(timescale=size.fps_num * scale, step=size.fps_den * scale)
 
 
-def try_key(job_id: str, kind: str, name: str) -> str:
+def try_key(job_id: str, kind: str, name: str, suffix: str = ".mp4") -> str:
     """A new object key for a job's file. Two tries of one request never share a key: neither overwrites what the other has
     announced, and a sweep can tell by its age whether an object may still be announced.
     """
-    return job_key(job_id, kind, f"{name}-{uuid.uuid4().hex[:8]}.mp4")
+    return job_key(job_id, kind, f"{name}-{uuid.uuid4().hex[:8]}{suffix}")
 
 
 def examine(path: Path, clock: Clock, codec: str = "h264") -> CodedVideo:

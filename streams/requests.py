@@ -9,6 +9,7 @@ from dataclasses import replace
 from schemas.codec import sealed
 from schemas.records import (
     AssemblyRequested,
+    Captions,
     Correction,
     JobState,
     PieceRef,
@@ -21,6 +22,8 @@ from schemas.records import (
     Transition,
 )
 from schemas.topics import Event
+from streams.captions.wishes import BURNT
+from streams.cards import designed_frames
 from streams.jobs import frontier, plan_of, predecessor_stitched, present, wanted, with_piece, with_segment
 
 _CRF_STEP = 4.0
@@ -102,10 +105,10 @@ def _take_start(plan: Plan, index: int) -> int:
 
 
 def _shots(plan: Plan, index: int) -> tuple[PlannedShot, ...]:
-    """The shots that a segment shows, and the one that its first grows out of. The tail of a dissolve belongs to the old shot."""
+    """The shots that a segment shows, and the one that its first grows out of. The tail of a dissolve or wipe belongs to the old shot."""
     segment = plan.segments[index]
     end = segment.start_frame + segment.frames
-    if index + 1 < len(plan.segments) and plan.segments[index + 1].seam is SeamKind.DISSOLVE:
+    if index + 1 < len(plan.segments) and plan.segments[index + 1].seam in (SeamKind.DISSOLVE, SeamKind.WIPE):
         end -= segment.tail_overlap
     first = max(k for k, shot in enumerate(plan.shots) if shot.start_frame <= segment.start_frame)
     grown = first > 0 and plan.shots[first].transition is Transition.CONTINUOUS
@@ -115,6 +118,7 @@ def _shots(plan: Plan, index: int) -> tuple[PlannedShot, ...]:
 def _piece(job: JobState, index: int, now_us: int) -> PieceRequested:
     plan = plan_of(job)
     segment, piece = plan.segments[index], job.pieces[index]
+    start, end = piece_span(plan, index)
     return sealed(
         PieceRequested(
             job_id=job.job_id,
@@ -122,8 +126,8 @@ def _piece(job: JobState, index: int, now_us: int) -> PieceRequested:
             attempt=piece.attempt,
             request_hash="",
             format=plan.format,
-            start_frame=segment.start_frame,
-            frames=segment.frames - segment.tail_overlap,
+            start_frame=start,
+            frames=end - start,
             head_overlap=segment.head_overlap,
             tail_overlap=segment.tail_overlap,
             seam=segment.seam,
@@ -135,8 +139,29 @@ def _piece(job: JobState, index: int, now_us: int) -> PieceRequested:
             engine=plan.engine,
             engine_version=job.engine_version,
             renditions=plan.renditions,
+            cards=tuple(card for card in plan.cards if start <= card.start_frame < end),
+            curtains=tuple(c for c in plan.curtains if start <= c.frame + c.frames and c.frame - c.frames <= end),
+            captions=_burnt(plan, start, end),
         )
     )
+
+
+def _burnt(plan: Plan, start: int, end: int) -> Captions | None:
+    """Captions to be drawn into these frames or the one on each side, which the reference shows as well."""
+    captions, frame_us = plan.captions, 1_000_000 * plan.format.fps_den / plan.format.fps_num
+    if captions is None or captions.shown != BURNT:
+        return None
+    begin_us, end_us = (start - 1) * frame_us, (end + 1) * frame_us
+    lines = tuple(line for line in captions.lines if begin_us <= line.end_us and line.start_us <= end_us)
+    return replace(captions, lines=lines) if lines or captions.asset else None
+
+
+def piece_span(plan: Plan, index: int) -> tuple[int, int]:
+    """First frame and end of a piece: its segment without the tail overlap, with the card before or behind all segments."""
+    segment = plan.segments[index]
+    last = index == len(plan.segments) - 1
+    end = plan.frames if last else segment.start_frame + segment.frames - segment.tail_overlap
+    return (segment.start_frame if index else 0), end
 
 
 def _assembly(job: JobState, now_us: int) -> AssemblyRequested:
@@ -151,16 +176,19 @@ def _assembly(job: JobState, now_us: int) -> AssemblyRequested:
             pieces=tuple(_piece_ref(job, index) for index in range(len(job.pieces))),
             requested_us=now_us,
             sounds=plan.sounds,
+            captions=plan.captions if plan.captions and plan.captions.shown != BURNT else None,
+            designed_frames=designed_frames(plan.cards, plan.curtains),
         )
     )
 
 
 def _piece_ref(job: JobState, index: int) -> PieceRef:
-    segment, piece = plan_of(job).segments[index], job.pieces[index]
+    piece = job.pieces[index]
+    start, end = piece_span(plan_of(job), index)
     return PieceRef(
         piece=index,
-        start_frame=segment.start_frame,
-        frames=segment.frames - segment.tail_overlap,
+        start_frame=start,
+        frames=end - start,
         video=present(piece.video),
         decoder_config=piece.decoder_config,
         renditions=piece.renditions,

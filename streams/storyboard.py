@@ -1,16 +1,18 @@
 """A prompt's wishes in exact numbers: frame rate, size, and every shot placed on the timeline."""
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from itertools import pairwise
 
-from schemas.records import PromptSubmitted, Shot, Transition, VideoFormat
+from schemas.records import Card, PromptSubmitted, Shot, Transition, VideoFormat
 from streams.timeline import shot_starts
 from streams.validation import MIN_S, check_prompt, check_seconds, refused
 
 DEFAULT_S = 12.0
 MIN_SHOT_FRAMES = 4
+MIN_CARD_S, MAX_CARD_S = 0.5, 30.0
 _NTSC = tuple(Fraction(n * 1000, 1001) for n in (24, 30, 48, 60, 120))
 _NTSC_TOLERANCE = 0.005
 """23.98 is 24000/1001 as well; 24 is not."""
@@ -26,7 +28,9 @@ class Storyboard:
     shots: tuple[Shot, ...]
     transitions: tuple[Transition, ...]
     starts: tuple[int, ...]
-    """First frame of every shot, and the number of frames of the video."""
+    """First frame of every shot, and the end of the last one. A title card is in front of the first."""
+    frames: int
+    """Of the whole video."""
 
 
 def storyboard(prompt: PromptSubmitted) -> Storyboard:
@@ -39,13 +43,24 @@ def storyboard(prompt: PromptSubmitted) -> Storyboard:
         if end - start < MIN_SHOT_FRAMES:
             field = f"shots[{index}].seconds" if prompt.shots else "duration_s"
             raise refused(field, "frames", f"{end - start} frames at {prompt.fps:g} fps, at least {MIN_SHOT_FRAMES}")
+    title, end = (card_frames(name, getattr(prompt, name), fps) for name in ("title_card", "end_card"))
     return Storyboard(
         title=" ".join((prompt.text or shots[0].prompt).split())[:120],
         format=VideoFormat(width=prompt.width, height=prompt.height, fps_num=fps.numerator, fps_den=fps.denominator),
         shots=shots,
         transitions=tuple(Transition(shot.transition) for shot in shots),
-        starts=starts,
+        starts=tuple(title + start for start in starts),
+        frames=title + starts[-1] + end,
     )
+
+
+def card_frames(field: str, card: Card | None, fps: Fraction) -> int:
+    """How many frames a card takes; 0 if there is none. Raises: BadInputError."""
+    if card is None:
+        return 0
+    if not (math.isfinite(card.seconds) and MIN_CARD_S <= card.seconds <= MAX_CARD_S):
+        raise refused(f"{field}.seconds", "range", f"{card.seconds:g} s is not from {MIN_CARD_S:g} to {MAX_CARD_S:g} s")
+    return max(1, int(_decimal(card.seconds) * fps + Fraction(1, 2)))
 
 
 def exact_fps(fps: float) -> Fraction:

@@ -14,6 +14,9 @@ from schemas.records import SeamKind, SegmentPlan, Transition
 DISSOLVE_FRAMES = 12
 """Half a second at 24 fps: longer dissolves read as an effect."""
 
+_OVERLAPPING = {Transition.DISSOLVE: SeamKind.DISSOLVE, Transition.WIPE: SeamKind.WIPE}
+"""Both shots are generated where one becomes the other."""
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Span:
@@ -47,10 +50,10 @@ def cut(starts: Sequence[int], transitions: Sequence[Transition], limits: Engine
 
 def _runs(starts: Sequence[int], transitions: Sequence[Transition], limits: EngineLimits) -> Iterator[Span]:
     firsts = [k for k, transition in enumerate(transitions) if k == 0 or transition is not Transition.CONTINUOUS]
-    heads = [_dissolve(starts, k, limits) if k and transitions[k] is Transition.DISSOLVE else 0 for k in firsts]
+    heads = [_dissolve(starts, k, limits) if k and transitions[k] in _OVERLAPPING else 0 for k in firsts]
     ends = [starts[k] for k in firsts[1:]] + [starts[-1]]
     for k, end, head, tail in zip(firsts, ends, heads, [*heads[1:], 0], strict=True):
-        seam = SeamKind.DISSOLVE if head else SeamKind.CUT
+        seam = _OVERLAPPING[transitions[k]] if head else SeamKind.CUT
         yield Span(start=starts[k], end=end, head=head, tail=tail, seam=seam if k else SeamKind.FIRST)
 
 

@@ -83,7 +83,7 @@ def refused(field: str, rule: str, message: str) -> BadInputError:
 
 def _check_texts(prompt: PromptSubmitted) -> None:
     texts = [prompt.text, *prompt.negative, *(s.prompt for s in prompt.shots), *(s.camera or "" for s in prompt.shots)]
-    texts += [each.text for each in prompt.narration]
+    texts += [each.text for each in (*prompt.narration, *prompt.subtitles)]
     for index, negative in enumerate(prompt.negative):
         check_text(f"negative[{index}]", negative, MAX_TEXT_CHARS)
     if len(prompt.negative) > MAX_NEGATIVE:

@@ -21,6 +21,7 @@ _SEAMS = {
     SeamKind.FIRST: FAINT,
     SeamKind.CONTINUOUS: "#8b95a5",
     SeamKind.DISSOLVE: "#b06ad4",
+    SeamKind.WIPE: "#7a5cd6",
     SeamKind.CUT: "#e08a1e",
 }
 _COLUMNS = 4

@@ -85,7 +85,7 @@ def _plan(before: PlannedShot | None, shot: PlannedShot, segment_frames: int) ->
             f"{shot.frames} frames are less than one segment ({segment_frames}): the shot has no time to develop",
         )
     if before is None:
-        if shot.transition is not Transition.CUT:
+        if shot.transition not in (Transition.CUT, Transition.FADE, Transition.DIP):
             yield (
                 "unsafe_transition",
                 f"the first shot has nothing to {_verb(shot.transition)} from: it starts with a cut",
@@ -103,7 +103,7 @@ def _plan(before: PlannedShot | None, shot: PlannedShot, segment_frames: int) ->
 
 
 def _verb(transition: Transition) -> str:
-    return "dissolve" if transition is Transition.DISSOLVE else "continue"
+    return "continue" if transition is Transition.CONTINUOUS else transition.value
 
 
 def _names(places: set[str]) -> str:

@@ -43,6 +43,21 @@ def fade(previous: Placed, new: Placed, weights: tuple[float, ...]) -> Blend:
     return Blend(kind="fade", weights=weights, pictures=pictures)
 
 
+def wipe(previous: Placed, new: Placed, weights: tuple[float, ...]) -> Blend:
+    """The new segment from the left, as far as its weight says."""
+    pictures = tuple(_wiped(previous, new, j, weight) for j, weight in enumerate(weights))
+    return Blend(kind="wipe", weights=weights, pictures=pictures)
+
+
+def _wiped(previous: Placed, new: Placed, j: int, weight: float) -> Frame:
+    picture = (new if weight == 1 else previous).picture(j)
+    if weight not in (0.0, 1.0):
+        for plane, other in zip(planes(picture), planes(new.picture(j)), strict=True):
+            edge = round(plane.shape[1] * weight)
+            plane[:, :edge] = other[:, :edge]
+    return rounded(picture)
+
+
 def fade_or_cut(previous: Placed, new: Placed, weights: tuple[float, ...], limits: Limits) -> Blend:
     """A cross-fade, or where it is less sharp than what it is made of (a ghost), a cut where the segments differ least."""
     pictures: list[Frame] = []

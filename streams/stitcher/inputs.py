@@ -22,8 +22,9 @@ def open_inputs(request: PieceRequested, objects: Objects, folder: Path) -> Inpu
     _check(request)
     previous = _previous(request, objects, folder)
     new = open_segment(objects, request.segment_frames, "segment_frames", request.format, folder)
-    if len(new) != request.frames + request.tail_overlap:
-        expected = f"{request.frames} + {request.tail_overlap}"
+    own = request.frames - sum(card.frames for card in request.cards)
+    if len(new) != own + request.tail_overlap:
+        expected = f"{own} + {request.tail_overlap}"
         raise SegmentLostError(f"segment_frames: {len(new)} frames, not {expected}", request.segment_frames)
     return Inputs(new=new, previous=previous)
 
@@ -51,6 +52,12 @@ def _check(request: PieceRequested) -> None:
         raise BadInputError(field="format", rule="range", message=f"{size.fps_num}/{size.fps_den} frames per second")
     if not 0 <= request.head_overlap <= request.frames or request.frames < 1 or request.tail_overlap < 0:
         raise BadInputError(field="head_overlap", rule="range", message="overlaps and frames do not fit together")
+    end = request.start_frame + request.frames
+    places = [(card.start_frame, card.start_frame + card.frames) for card in request.cards]
+    if any(card.frames < 1 for card in request.cards) or any(
+        start != request.start_frame and stop != end for start, stop in places
+    ):
+        raise BadInputError(field="cards", rule="range", message="a card is neither before nor behind the segment")
     begins = request.seam in (SeamKind.FIRST, SeamKind.CUT)
     if begins and request.head_overlap:
         raise BadInputError(field="head_overlap", rule="range", message=f"a {request.seam} seam has no overlap")

@@ -4,7 +4,7 @@ from dataclasses import dataclass, replace
 
 from schemas.records import Correction, Seam, SeamKind
 from streams.stitcher.alignment import Overlap, SeamError, align, corrected_luma
-from streams.stitcher.blend import NOTHING, Blend, fade, fade_or_cut, fade_weights
+from streams.stitcher.blend import NOTHING, Blend, fade, fade_or_cut, fade_weights, wipe
 from streams.stitcher.limits import Limits
 from streams.stitcher.proxy import Proxies, proxies
 from streams.stitcher.seam import Series, Visibility, visibility
@@ -25,11 +25,12 @@ def begin(new: Segment, kind: SeamKind) -> Join:
     return Join(new=Placed(segment=new, origin=0, correction=Correction()), seam=Seam(kind=kind, overlap_frames=0))
 
 
-def dissolve(previous: Placed, new: Segment, overlap: int) -> Join:
-    """A shot that fades in over the one before it; nothing is aligned, as they show different things."""
+def become(previous: Placed, new: Segment, kind: SeamKind, overlap: int) -> Join:
+    """A shot that is dissolved or wiped in over the one before it; nothing is aligned, as they show different things."""
     placed = Placed(segment=new, origin=0, correction=Correction())
-    blend = fade(previous, placed, fade_weights(previous, placed, overlap))
-    return Join(new=placed, seam=Seam(kind=SeamKind.DISSOLVE, overlap_frames=overlap, blend=blend.kind), blend=blend)
+    weights = fade_weights(previous, placed, overlap)
+    blend = (wipe if kind is SeamKind.WIPE else fade)(previous, placed, weights)
+    return Join(new=placed, seam=Seam(kind=kind, overlap_frames=overlap, blend=blend.kind), blend=blend)
 
 
 def continue_shot(previous: Placed, new: Segment, overlap: int, tail: int, limits: Limits) -> Join:

@@ -6,6 +6,7 @@ import time
 from collections.abc import Callable
 from pathlib import Path
 
+from infra.assets.cache import AssetCache
 from infra.bus.clients import Member
 from infra.bus.ended import EndedJobs, following, unless_ended
 from infra.bus.process import stop_on_signals
@@ -16,13 +17,16 @@ from infra.objects import Objects
 from infra.scratch import scratch_of
 from infra.settings import Settings
 from schemas.records import Blob, PieceRequested, PieceStitched, RenditionPiece, Seam, SeamKind, SeamRejected
+from streams.cards import designed_frames
+from streams.fetching import AssetFiles, StoredAssets
 from streams.mp4 import MP4, try_key
 from streams.stitcher.alignment import SeamError
+from streams.stitcher.dressing import Dressing, burnt_lines, card_pictures
 from streams.stitcher.inputs import Inputs, open_inputs
-from streams.stitcher.join import Join, begin, continue_shot, dissolve
+from streams.stitcher.join import Join, become, begin, continue_shot
 from streams.stitcher.ladder import Rung
 from streams.stitcher.limits import Limits
-from streams.stitcher.piece import Piece, make_piece
+from streams.stitcher.piece import Look, Piece, make_piece
 from streams.stitcher.segment import SegmentLostError
 
 log = logging.getLogger(__name__)
@@ -32,7 +36,8 @@ def run(settings: Settings, slot: int) -> None:
     """Serve the topic until SIGTERM or SIGINT. Raises: BusError: start the process again."""
     member = Member(role="stitch", topics=(PieceRequested.topic,), slot=slot)
     objects = Objects(settings.objects)
-    stitch = Stitch(objects, scratch_of(settings, member.name), member.name, lambda: time.time_ns() // 1000)
+    cache = AssetCache(settings, objects)
+    stitch = Stitch(objects, scratch_of(settings, member.name), member.name, lambda: time.time_ns() // 1000, cache)
     ended = EndedJobs()
     work = ThreadWork(unless_ended(ended, remembered(objects, PieceRequested, stitch)), settings.slots)
     with following(settings, ended.add):
@@ -42,11 +47,20 @@ def run(settings: Settings, slot: int) -> None:
 class Stitch:
     """Does what a request for a piece asks for. Piece and reference are stored before there is an event that points at them.
 
-    `scratch` is a folder for temporary files, `worker` the name of this process in events.
+    `scratch` is a folder for temporary files, `worker` the name of this process in events, `assets` where they come from if not
+    from the store.
     """
 
-    def __init__(self, objects: Objects, scratch: Path, worker: str, now_us: Callable[[], int]) -> None:
+    def __init__(
+        self,
+        objects: Objects,
+        scratch: Path,
+        worker: str,
+        now_us: Callable[[], int],
+        assets: AssetFiles | None = None,
+    ) -> None:
         self._objects = objects
+        self._assets = assets or StoredAssets(objects)
         self._scratch = scratch
         self._worker = worker
         self._now_us = now_us
@@ -70,7 +84,11 @@ class Stitch:
             except SeamError as rejection:
                 log.info("%s piece %s rejected: %s", request.job_id, request.piece, rejection.reason)
                 return self._rejected(request, rejection)
-            piece = make_piece(request, join, inputs.previous, folder, self._now_us)
+            look = Look(
+                dressing=Dressing(request, burnt_lines(request, self._assets, folder)),
+                cards=list(card_pictures(request, self._assets, folder)),
+            )
+            piece = make_piece(request, join, inputs.previous, look, folder, self._now_us)
             log.info("%s piece %s stitched, score %.2f", request.job_id, request.piece, join.seam.score)
             return self._stored(request, join, piece, started_us)
 
@@ -116,6 +134,7 @@ class Stitch:
             engine=request.engine,
             engine_version=request.engine_version,
             renditions=tuple(self._rendition(request, rung) for rung in piece.renditions),
+            designed_frames=_designed(request),
         )
 
     def _rendition(self, request: PieceRequested, rung: Rung) -> RenditionPiece:
@@ -130,10 +149,16 @@ class Stitch:
         )
 
 
+def _designed(request: PieceRequested) -> tuple[int, ...]:
+    wiped = (request.start_frame, request.start_frame + request.head_overlap)
+    runs = designed_frames(request.cards, request.curtains)
+    return (*wiped, *runs) if request.seam is SeamKind.WIPE else runs
+
+
 def _join(request: PieceRequested, inputs: Inputs, limits: Limits) -> Join:
     previous = inputs.previous
     if previous is None or request.seam in (SeamKind.FIRST, SeamKind.CUT):
         return begin(inputs.new, request.seam)
-    if request.seam is SeamKind.DISSOLVE:
-        return dissolve(previous, inputs.new, request.head_overlap)
+    if request.seam in (SeamKind.DISSOLVE, SeamKind.WIPE):
+        return become(previous, inputs.new, request.seam, request.head_overlap)
     return continue_shot(previous, inputs.new, request.head_overlap, request.tail_overlap, limits)

@@ -78,12 +78,12 @@ def test_seams_are_of_the_kind_the_storyboard_asks_for(
             case SeamKind.CONTINUOUS:
                 assert segment.head_overlap == engine.overlap_frames
                 assert asked.get(segment.start_frame) in (None, CONTINUOUS)
-            case SeamKind.DISSOLVE:
+            case SeamKind.DISSOLVE | SeamKind.WIPE:
                 assert 1 <= segment.head_overlap <= 12
-                assert asked[segment.start_frame] is DISSOLVE
+                assert asked[segment.start_frame] == segment.seam.value
             case _:
                 assert segment.head_overlap == 0
-                assert asked[segment.start_frame] in (CUT, DISSOLVE)
+                assert asked[segment.start_frame] is not CONTINUOUS
 
 
 @given(st.integers(2, 5000), engines)

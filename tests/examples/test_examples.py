@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 
+from infra.assets.catalogue import Catalogue
 from infra.bus.reader import Reader, event_of
 from infra.local.services import environment
 from infra.settings import Settings
@@ -15,6 +16,7 @@ from schemas.records import PromptSubmitted, SeamKind
 from streams.director import instruct_shots
 from streams.intake import planned
 from streams.prompts.storyboard import parse_storyboard
+from tests.assets.files import asset, said
 from tests.cli.events import finished, say
 
 EXAMPLES = Path(__file__).parents[2] / "examples"
@@ -61,13 +63,22 @@ def test_a_subscriber_hears_of_finished_videos(bus_settings: Settings) -> None:
 
 @pytest.mark.parametrize("file", sorted((EXAMPLES / "storyboards").iterdir()), ids=lambda file: file.name)
 def test_a_storyboard_is_accepted_without_a_remark(file: Path) -> None:
-    plan = planned(parse_storyboard(file.read_text(encoding="utf-8"), "film"), instruct)
+    plan = planned(
+        parse_storyboard(file.read_text(encoding="utf-8"), "film"), instruct, sounds_named("harbour-theme", "bell")
+    )
     assert plan.lint == ()
     assert len(plan.shots) >= 2
 
 
-def test_the_demo_has_every_kind_of_seam() -> None:
+def sounds_named(*names: str) -> Catalogue:
+    known = Catalogue()
+    for name in names:
+        known.take(said(asset(name.encode(), name=name)))
+    return known
+
+
+def test_the_demo_has_every_kind_of_seam_but_a_wipe() -> None:
     file = EXAMPLES / "storyboards" / "three_lights.yaml"
     plan = planned(parse_storyboard(file.read_text(encoding="utf-8"), "demo"), instruct)
     assert plan.frames == 288
-    assert {segment.seam for segment in plan.segments} == set(SeamKind)
+    assert {segment.seam for segment in plan.segments} == set(SeamKind) - {SeamKind.WIPE}

@@ -6,7 +6,7 @@ import pytest
 from schemas.records import Correction, SeamKind
 from streams.stitcher.alignment import SeamError
 from streams.stitcher.blend import fade_or_cut, fade_weights
-from streams.stitcher.join import begin, dissolve
+from streams.stitcher.join import become, begin
 from streams.stitcher.limits import Limits
 from streams.stitcher.picture import render, rounded
 from streams.stitcher.segment import Placed
@@ -49,7 +49,7 @@ def test_the_first_picture_of_the_overlap_is_the_previous_segments_own() -> None
 
 def test_a_dissolve_fades_two_shots_and_aligns_nothing() -> None:
     before, after = segment(0, FRAMES, **SMALL), shot(60, FRAMES, Drift(gain=(1.4, 1.4, 1.4)), **SMALL)
-    joined = dissolve(placed(before), stored(after), OVERLAP)
+    joined = become(placed(before), stored(after), SeamKind.DISSOLVE, OVERLAP)
     assert joined.new.correction == Correction()
     assert (joined.seam.kind, joined.seam.blend, joined.seam.score) == (SeamKind.DISSOLVE, "fade", 1.0)
     half = (render(before[-4], Correction()) + render(after[4], Correction())) / 2
