@@ -13,6 +13,7 @@ from typing import Any, TypeVar
 
 import av
 import jsonschema
+import numpy as np
 import pytest
 
 from infra.bus import clients
@@ -28,7 +29,9 @@ from schemas import records as r
 from schemas.headers import trace_id, trace_root, traceparent_of
 from schemas.records import JobProgress, PromptRefused, PromptSubmitted, Stage, VideoFinished
 from schemas.topics import Event
+from tests.captions.reading import subrip
 from tests.metrics.prometheus import until
+from tests.sound.builders import chords, clicks, places, played, wav
 from tests.traces.receiver import Received, Receiver, receiving
 
 pytestmark = pytest.mark.timeout(300)
@@ -43,6 +46,19 @@ engine_options: {drift_exposure: 0.04, drift_shift_px: "0.5,-0.25"}
 shots:
   - {prompt: A fox runs over a snowy field at dawn, seconds: 2, camera: tracking shot}
   - {prompt: A whale swims underwater, seconds: 2, transition: dissolve}
+"""
+HEARD = """
+title: Heard and read
+size: 160x96
+shots:
+  - {prompt: A fox runs over a snowy field at dawn, seconds: 1, camera: tracking shot, transition: fade}
+  - {prompt: A whale swims underwater, seconds: 1, transition: wipe}
+title_card: {text: A fox, seconds: 0.5, colour: "#203060"}
+end_card: {text: The end, seconds: 0.5}
+music: {asset: bed, gain_db: -20, fade_out_s: 0.5}
+effects: [{asset: click@1, at_s: 0.25}, {asset: click, at_s: 0.75}]
+narration: [{at_s: 1.25, text: A fox and a whale.}]
+subtitles: [{start_s: 1.25, end_s: 2.5, text: A fox and a whale.}]
 """
 BAD: list[tuple[str, bytes, str, str]] = [
     ("not-json", b"\xff\xfe not a prompt", "value", "framing"),
@@ -225,6 +241,45 @@ def stopped(line: Settings, name: str) -> Iterator[None]:
         os.kill(pid, signal.SIGCONT)
 
 
+def test_music_words_subtitles_and_cards_are_in_the_finished_video(line: Settings, tmp_path: Path) -> None:
+    sounds = {"bed": chords(1.0), "click": clicks(0.01, [0.0])}
+    for name, samples in sounds.items():
+        longtake(line, "asset", "add", name, wav(tmp_path / f"{name}.wav", samples))
+    board, file = tmp_path / "board.yaml", tmp_path / "heard.mp4"
+    board.write_text(HEARD)
+    longtake(line, "submit", "--storyboard", board, "--job-id", "heard", "--follow")
+    (finished,) = (
+        event for event in told(line, VideoFinished) if isinstance(event, VideoFinished) and event.job_id == "heard"
+    )
+    assert (finished.verdict.value, finished.frames) == ("pass", 72)
+    assert [(track.kind, track.samples) for track in finished.tracks] == [
+        ("video", 72),
+        ("audio", 144_000),
+        ("subtitles", 1),
+    ]
+    assert {warning.gate for warning in finished.warnings} & {
+        "frozen",
+        "black",
+        "av_sync",
+        "silence",
+        "loudness",
+    } == set()
+    longtake(line, "fetch", "heard", "-o", file)
+    with av.open(str(file)) as container:
+        pictures = [frame.to_ndarray(format="gray") for frame in container.decode(video=0)]
+    assert len(pictures) == 72
+    assert all(abs(picture - pictures[0].astype(int)).max() < 16 for picture in pictures[:6])
+    assert all(abs(picture - pictures[71].astype(int)).max() < 16 for picture in pictures[62:])
+    samples = played(file)
+    assert len(samples) == 144_000
+    assert places(samples, [0.25, 0.75]) == [0, 0]
+    words = np.abs(samples[72_000:96_000]).mean() / np.abs(samples[40_000:56_000]).mean()
+    assert words > 2, "nobody speaks"
+    assert "00:00:01,250 --> 00:00:02,500\nA fox and a whale." in subrip(file)
+    rows = asked(line, "SELECT frame, psnr_y > 30, vmaf IS NOT NULL FROM frames WHERE job_id = 'heard' ORDER BY frame")
+    assert rows == [[frame, 1, 1] for frame in range(72)]
+
+
 @pytest.fixture
 def insights_stopped(line: Settings) -> Iterator[None]:
     """The derived streams stand still: nothing depends on them."""
@@ -304,4 +359,4 @@ def film(objects: Objects, video: VideoFinished, folder: Path) -> list[bytes]:
 def test_nothing_is_written_outside_the_state_folder(line: Settings) -> None:
     assert [path.name for path in line.state.parent.iterdir()] == ["state"]
     objects = Path(line.objects.removeprefix("file://"))
-    assert {path.name for path in (objects / "jobs").iterdir()} <= {"film", "good", "sound", "harmed"}
+    assert {path.name for path in (objects / "jobs").iterdir()} <= {"film", "good", "sound", "harmed", "heard"}

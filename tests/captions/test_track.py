@@ -1,11 +1,9 @@
 """Subtitles in a finished file, or beside it."""
 
-import subprocess
 from dataclasses import replace
 from itertools import count
 from pathlib import Path
 
-import imageio_ffmpeg
 import pytest
 
 from infra.assets.catalogue import Catalogue
@@ -19,6 +17,7 @@ from streams.assembler import Assemble
 from streams.captions.files import lines_of, webvtt
 from streams.fetching import StoredAssets
 from tests.assets.files import SUBRIP
+from tests.captions.reading import subrip
 from tests.qc.conftest import bench as _bench
 from tests.sound.builders import chords, file_asset, sound_asset
 from tests.stitcher.clips import shot
@@ -53,12 +52,6 @@ def assembled(objects: Objects, folder: Path, captions: Captions, *sounds: Sound
     event = Assemble(objects, folder / "scratch", "assemble-0", lambda: next(clock))(request)
     assert isinstance(event, VideoAssembled)
     return event
-
-
-def subrip(path: Path) -> str:
-    """The subtitles as ffmpeg reads them."""
-    command = [imageio_ffmpeg.get_ffmpeg_exe(), "-v", "error", "-i", path, "-map", "0:s", "-f", "srt", "-"]
-    return subprocess.run(command, capture_output=True, text=True, check=True).stdout
 
 
 def test_a_track_of_subtitles_lies_beside_picture_and_sound_and_passes_the_gates(

@@ -4,6 +4,7 @@ import wave
 from collections.abc import Iterable
 from pathlib import Path
 
+import av
 import numpy as np
 
 from infra.assets.adding import Wish, added
@@ -49,3 +50,22 @@ def file_asset(objects: Objects, catalogue: Catalogue, path: Path, name: str) ->
     event = added(objects, catalogue, path, Wish(name=name), 1)
     catalogue.take(event)
     return event.asset
+
+
+def played(path: Path) -> Samples:
+    """As players play it: from the edit list's beginning, to its end."""
+    with av.open(str(path)) as container:
+        stream = container.streams.audio[0]
+        samples = np.concatenate([frame.to_ndarray() for frame in container.decode(stream)], axis=1).T
+        return samples[: stream.duration]
+
+
+def places(samples: Samples, times_s: list[float]) -> list[int]:
+    """By how many samples the loudest one near each time is off."""
+    near = RATE // 20
+    found: list[int] = []
+    for time_s in times_s:
+        at = round(time_s * RATE)
+        first = max(0, at - near)
+        found.append(first + int(np.abs(samples[first : at + near, 0]).argmax()) - at)
+    return found

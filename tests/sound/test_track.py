@@ -16,11 +16,11 @@ from qc_consumers.videos import check_video
 from schemas.codec import sealed
 from schemas.records import AssemblyFailed, Sound, VideoAssembled
 from streams.assembler import Assemble
-from streams.sound import RATE, Samples
+from streams.sound import RATE
 from streams.sound.mix import Cue
 from streams.sound.track import SoundTrack
 from tests.qc.conftest import bench as _bench
-from tests.sound.builders import chords, clicks, sound_asset
+from tests.sound.builders import chords, clicks, places, played, sound_asset
 from tests.stitcher.clips import shot
 from tests.stitcher.takes import assembly, stitch, stitcher, take
 
@@ -45,25 +45,6 @@ def assembled(objects: Objects, folder: Path, *sounds: Sound) -> VideoAssembled 
     )
 
 
-def heard(path: Path) -> Samples:
-    """As players play it: from the edit list's beginning, to its end."""
-    with av.open(str(path)) as container:
-        stream = container.streams.audio[0]
-        samples = np.concatenate([frame.to_ndarray() for frame in container.decode(stream)], axis=1).T
-        return samples[: stream.duration]
-
-
-def places(samples: Samples, times_s: list[float]) -> list[int]:
-    """By how many samples the loudest one near each time is off."""
-    near = RATE // 20
-    found: list[int] = []
-    for time_s in times_s:
-        at = round(time_s * RATE)
-        first = max(0, at - near)
-        found.append(first + int(np.abs(samples[first : at + near, 0]).argmax()) - at)
-    return found
-
-
 def test_a_video_with_music_and_effects_passes_the_gates_and_each_click_is_at_its_sample(
     objects: Objects, bench: Bench, tmp_path: Path
 ) -> None:
@@ -78,7 +59,7 @@ def test_a_video_with_music_and_effects_passes_the_gates_and_each_click_is_at_it
         ("video", "h264", FRAMES),
         ("audio", "aac", round(SECONDS * RATE)),
     ]
-    samples = heard(objects.get_file(event.video, tmp_path))
+    samples = played(objects.get_file(event.video, tmp_path))
     assert len(samples) == round(SECONDS * RATE)
     assert places(samples, times_s) == [0] * 4
     findings = check_video(event, bench).measured.findings
@@ -92,7 +73,7 @@ def test_sound_does_not_drift_in_two_minutes(tmp_path: Path) -> None:
     with av.open(str(tmp_path / "sound.mp4"), "w") as output:
         for packet in SoundTrack(cues=[cue], samples=120 * RATE).packets(output):
             output.mux(packet)
-    assert places(heard(tmp_path / "sound.mp4"), times_s) == [0] * len(times_s)
+    assert places(played(tmp_path / "sound.mp4"), times_s) == [0] * len(times_s)
 
 
 def test_music_comes_to_the_loudness_of_streams_and_a_few_clicks_only_to_what_their_peaks_allow() -> None:
@@ -137,7 +118,7 @@ def test_words_are_spoken(objects: Objects, tmp_path: Path) -> None:
     words = Sound(start_us=1_000_000, gain_db=0, text="The fox; $(reboot) -w x.", voice="en", words_per_minute=160)
     event = assembled(objects, tmp_path, words)
     assert isinstance(event, VideoAssembled)
-    samples = heard(objects.get_file(event.video, tmp_path))
+    samples = played(objects.get_file(event.video, tmp_path))
     assert np.abs(samples[: RATE - 2000]).max() < 0.01
     assert np.abs(samples[RATE:]).max() > 0.1
 
