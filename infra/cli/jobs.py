@@ -71,9 +71,10 @@ def fetch(
     output: Annotated[Path | None, typer.Option("--output", "-o", help="Default: JOB.mp4 here.")] = None,
     rendition: Annotated[str | None, typer.Option(help="The one for this device; default: JOB-RENDITION.mp4.")] = None,
 ) -> None:
-    """Copy a finished video here, checked against its sha256."""
+    """Copy a finished video here, checked against its sha256, and the file of its subtitles if there is one."""
     settings = reach(ctx, "kafka", "objects")
-    blob = _video_for(finished_video(settings, job_id), rendition)
+    video = finished_video(settings, job_id)
+    blob = _video_for(video, rendition)
     target = output or Path(f"{job_id}-{rendition}.mp4" if rendition else f"{job_id}.mp4")
     part = target.with_name(target.name + ".part")
     with TemporaryDirectory() as folder:
@@ -83,6 +84,10 @@ def fetch(
         raise CliError(Exit.FAILED, f"the copy of {blob.uri} is damaged: is the disk full?")
     part.replace(target)
     say(f"{target}  {blob.size_bytes:,} bytes  {blob.digest}")
+    if video.subtitles and not rendition:
+        beside = target.with_suffix(".vtt")
+        beside.write_bytes(Objects(settings.objects).get_bytes(video.subtitles))
+        say(f"{beside}  {video.subtitles.size_bytes:,} bytes")
 
 
 def cancel(

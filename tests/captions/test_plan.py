@@ -5,6 +5,8 @@ from typing import Any
 
 import pytest
 
+from infra.web.console.facts import Facts
+from infra.web.console.timeline import timeline
 from schemas.codec import oldest_version
 from schemas.errors import BadInputError
 from schemas.records import (
@@ -51,6 +53,14 @@ def test_cards_are_frames_of_the_timeline_and_belong_to_the_first_and_the_last_p
     assert all(before[1] == after[0] for before, after in pairwise(spans))
     assert found.assets == (LOGO,)
     assert designed_frames(found.cards, found.curtains) == (0, 24, 120, 132)
+
+
+def test_the_console_draws_the_pieces_that_are_asked_for() -> None:
+    fields = {"title_card": Card(seconds=1, text="Fox"), "end_card": Card(seconds=0.5, text="End")}
+    found, drawn = plan(**fields), timeline(prompt(**fields), Facts(segments=(), pieces=()), 132)
+    spans = [piece_span(found, index) for index in range(len(found.segments))]
+    assert [(piece.start, piece.start + piece.frames) for piece in drawn.pieces] == spans
+    assert drawn.frames == 132
 
 
 @pytest.mark.parametrize(("transition", "frames"), [("fade", 12), ("dip", 6)])

@@ -84,6 +84,17 @@ def test_a_rendition_is_fetched_by_the_name_of_its_device(
     assert "rendition    iphone-15-pro: 1280x720, hvc1.2.4.L123.90" in longtake(bus_settings, "show", "film").out
 
 
+def test_subtitles_that_lie_beside_a_video_are_fetched_with_it(
+    bus_settings: Settings, longtake: Longtake, tmp_path: Path
+) -> None:
+    objects = Objects(bus_settings.objects)
+    subtitles = objects.put_bytes("jobs/film/videos/1-subtitles.vtt", b"WEBVTT\n", "text/vtt")
+    video = stored(bus_settings, tmp_path)
+    say(bus_settings, job(stage=Stage.FINISHED, done=2), replace(finished(video=video), subtitles=subtitles))
+    assert longtake(bus_settings, "fetch", "film", "-o", str(tmp_path / "film.mp4")).code == 0
+    assert (tmp_path / "film.vtt").read_bytes() == b"WEBVTT\n"
+
+
 def test_a_damaged_video_is_not_fetched(bus_settings: Settings, longtake: Longtake, tmp_path: Path) -> None:
     blob = stored(bus_settings, tmp_path)
     (Path(bus_settings.objects.removeprefix("file://")) / "jobs/film/videos/1.mp4").write_bytes(b"a vide0")

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from infra.web.console.facts import Facts, Row
 from schemas.engines import ENGINES
 from schemas.errors import BadInputError
-from schemas.records import PromptSubmitted
+from schemas.records import PromptSubmitted, SegmentPlan
 from streams.storyboard import storyboard
 from streams.timeline import cut
 
@@ -69,13 +69,22 @@ def timeline(prompt: PromptSubmitted | None, facts: Facts, frames: int) -> Timel
         for number, shot in enumerate(board.shots)
     ]
     return Timeline(
-        frames=board.starts[-1],
+        frames=board.frames,
         scenes=scenes,
         segments=[_span("segment", n, s.start_frame, s.frames, done_segments.get(n)) for n, s in enumerate(plan)],
-        pieces=[
-            _span("piece", n, s.start_frame, s.frames - s.tail_overlap, done_pieces.get(n)) for n, s in enumerate(plan)
-        ],
+        pieces=[_span("piece", n, *_piece(plan, n, board.frames), done_pieces.get(n)) for n in range(len(plan))],
     )
+
+
+def _piece(plan: Sequence[SegmentPlan], number: int, frames: int) -> tuple[int, int]:
+    """First frame and length: with the title card before the first segment, or the end card behind the last."""
+    start = plan[number].start_frame if number else 0
+    end = (
+        frames
+        if number == len(plan) - 1
+        else plan[number].start_frame + plan[number].frames - plan[number].tail_overlap
+    )
+    return start, end - start
 
 
 def _span(what: str, number: int, start: int, frames: int, row: Row | None) -> Span:
