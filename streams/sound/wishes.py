@@ -15,7 +15,14 @@ MAX_SPOKEN_CHARS = 2000
 MIN_GAIN_DB, MAX_GAIN_DB = -60.0, 20.0
 MAX_FADE_S = 60.0
 MIN_WORDS, MAX_WORDS = 80, 450
-_VOICE = re.compile(r"[a-z]{2,3}(-[a-z0-9]{1,8}){0,3}(\+[a-zA-Z0-9]{1,16})?")
+_VOICE = re.compile(r"([a-z]{2,4})(-[a-z0-9]{1,8}){0,3}(\+[a-zA-Z0-9]{1,16})?")
+_LANGUAGES = (
+    "af am an ar as az ba be bg bn bpy bs ca chr cmn cs cv cy da de el en eo es et eu fa fi fr ga gd gn "
+    "grc gu hak haw he hi hr ht hu hy hyw ia id io is it ja jbo ka kk kl kn ko kok ku ky la lb lfn lt ltg "
+    "lv mi mk ml mr ms mt my nb nci ne nl no nog om or pa pap piqd pl pt py qdb qu quc qya ro ru sd shn "
+    "si sjn sk sl smj sq sr sv sw ta te th tk tn tr tt ug uk ur uz vi yue zh"
+)
+"""Of eSpeak NG 1.51. A region or variant that it has not is passed over; a language is not, and a job should not fail at its end."""
 
 
 def planned_sounds(prompt: PromptSubmitted, length_s: Fraction, assets: Catalogue) -> tuple[Sound, ...]:
@@ -77,8 +84,9 @@ def _words(field: str, words: Narration, length_s: Fraction, assets: Catalogue) 
         asset = assets.resolved(f"{field}.asset", words.asset, AssetKind.SOUND)
         return Sound(start_us=start_us, gain_db=gain_db, asset=asset)
     check_text(f"{field}.text", words.text, MAX_SPOKEN_CHARS)
-    if not _VOICE.fullmatch(words.voice):
-        message = f"{words.voice!r:.40} is not written like en, en-gb or en-gb+f3"
+    voice = _VOICE.fullmatch(words.voice)
+    if voice is None or voice[1] not in _LANGUAGES.split():
+        message = f"{words.voice!r:.40} is no language of eSpeak NG, written like en, en-gb or en-gb+f3"
         raise refused(f"{field}.voice", "voice", message)
     if not MIN_WORDS <= words.words_per_minute <= MAX_WORDS:
         message = f"{words.words_per_minute} is not from {MIN_WORDS} to {MAX_WORDS}"

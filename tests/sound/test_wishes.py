@@ -80,6 +80,7 @@ def test_a_plan_says_what_it_is_heard_with_and_which_assets_it_takes() -> None:
         ({"narration": (Narration(at_s=0, text="a\0b"),)}, "narration[0].text", "control_characters"),
         ({"narration": (Narration(at_s=0, text="x", voice="--help"),)}, "narration[0].voice", "voice"),
         ({"narration": (Narration(at_s=0, text="x", voice="en/../x"),)}, "narration[0].voice", "voice"),
+        ({"narration": (Narration(at_s=0, text="x", voice="zz"),)}, "narration[0].voice", "voice"),
         ({"narration": (Narration(at_s=0, text="x", words_per_minute=9),)}, "narration[0].words_per_minute", "range"),
     ],
 )
