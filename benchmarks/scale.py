@@ -19,7 +19,7 @@ from confluent_kafka import murmur2
 
 from benchmarks import paced
 from benchmarks.scaling.figures import SCALED, Load, Scaled, write
-from benchmarks.scaling.replay import errors, print_check
+from benchmarks.scaling.replay import errors, print_loads
 from benchmarks.scaling.run import Run, busy_share, fairness, gaps_s, line, run, times_of
 from benchmarks.simulation.line import Times
 from infra.settings import Settings
@@ -42,7 +42,7 @@ def measure() -> dict[str, float]:
         loads = (first, *(load for workers in WORKERS[1:] for load in _more_workers(Path(name), workers)))
     found = Scaled(times=times, loads=loads)
     write(SCALED, found)
-    print_check(found)
+    print_loads(found)
     return _flat(found)
 
 

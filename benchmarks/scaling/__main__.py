@@ -3,7 +3,7 @@
 from dataclasses import replace
 
 from benchmarks.scaling.figures import MINUTE, SCALED, Minute, Scaled, read
-from benchmarks.scaling.replay import print_check
+from benchmarks.scaling.replay import check, print_loads
 from benchmarks.scaling.sizes import (
     FPS,
     HEADLINE,
@@ -37,7 +37,8 @@ def main() -> None:
     """Print them all. Raises: UnlikeError if the simulation does not say what was measured."""
     scaled, minute = read(SCALED, Scaled), read(MINUTE, Minute)
     print("\n## Measured and simulated\n")
-    print_check(scaled)
+    print_loads(scaled)
+    check(scaled)
     times = _gpu_times(scaled, minute)
     print(f"\nSimulated below: {times}")
     _print_minute(minute)

@@ -23,8 +23,8 @@ def errors(found: Scaled) -> list[float]:
     return [simulated_s(load, found.times) / load.makespan_s - 1 for load in found.loads]
 
 
-def print_check(found: Scaled) -> None:
-    """A table of measured and simulated loads. Raises: UnlikeError if one is off by more than 10 %."""
+def print_loads(found: Scaled) -> None:
+    """A table of measured and simulated loads."""
     one = next(load for load in found.loads if load.workers == 1)
     print(
         "| jobs | workers | measured, s | simulated, s | off by | frames/s | efficiency | engines busy | gap p50 / p95, ms | fairness |"
@@ -36,12 +36,11 @@ def print_check(found: Scaled) -> None:
             f"{100 * error:+.1f} % | {load.fps:.1f} | {load.fps / load.workers / one.fps:.3f} | {load.busy_share:.3f} | "
             f"{1e3 * load.gap_p50_s:.1f} / {1e3 * load.gap_p95_s:.1f} | {load.fairness:.3f} |"
         )
-    check(errors(found))
 
 
-def check(off: list[float]) -> None:
-    """Raises: UnlikeError."""
-    worst = max(off, key=abs)
+def check(found: Scaled) -> None:
+    """Raises: UnlikeError if a load is off by more than 10 %."""
+    worst = max(errors(found), key=abs)
     if abs(worst) > TOLERANCE:
         raise UnlikeError(
             f"the simulation is off by {100 * worst:+.1f} %, more than {100 * TOLERANCE:.0f} %: nothing is extrapolated from it"

@@ -40,7 +40,7 @@ class Times:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Shape:
-    """How many of what. Workers other than those that generate are as many as it takes not to wait for them, or as said."""
+    """How many of what."""
 
     owners: tuple[int, ...]
     """Which generate worker has each partition."""
@@ -61,7 +61,6 @@ class Job:
 
     partition: int
     segments: int
-    arrived_s: float
     asked: int = 0
     generated: int = 0
     pieces_asked: int = 0
@@ -72,12 +71,9 @@ class Job:
 
 @dataclass(slots=True, kw_only=True)
 class Totals:
-    """What was counted so far. `busy_s` and `segments` by generate worker; a segment counts when it is stored."""
+    """What was counted so far: segments by generate worker, when they are stored."""
 
-    busy_s: list[float]
     segments: list[int]
-    wasted_s: float = 0.0
-    """Of engines, on segments that were lost in hand."""
     finished: list[Job] = field(default_factory=list)
 
 
@@ -89,7 +85,7 @@ class Line:
     ) -> None:
         self.env = env
         self.times = times
-        self.totals = Totals(busy_s=[0.0] * shape.gpus, segments=[0] * shape.gpus)
+        self.totals = Totals(segments=[0] * shape.gpus)
         self._in_flight = shape.jobs_in_flight
         self._finished = finished
         self._engines = [simpy.Resource(env) for _ in range(shape.gpus)]
@@ -127,13 +123,7 @@ class Line:
         yield self.env.timeout(self.times.dispatch_s)
         with self._engines[worker].request() as turn:
             yield turn
-            begun = self.env.now
-            try:
-                yield self.env.timeout(self.times.engine_s)
-            except simpy.Interrupt:
-                self.totals.wasted_s += self.env.now - begun
-                raise
-            self.totals.busy_s[worker] += self.times.engine_s
+            yield self.env.timeout(self.times.engine_s)
         yield self.env.timeout(self.times.store_s)
         self.totals.segments[worker] += 1
         self._after(self.times.hop_s, partial(self._generated, job))

@@ -41,7 +41,7 @@ def makespan_s(jobs: Sequence[tuple[int, int]], shape: Shape, times: Times) -> f
     env = simpy.Environment()
     line = Line(env, shape, times)
     for partition, segments in jobs:
-        line.submit(Job(partition=partition, segments=segments, arrived_s=0.0))
+        line.submit(Job(partition=partition, segments=segments))
     env.run()
     assert len(line.totals.finished) == len(jobs), "a simulated job did not end"
     return max(job.finished_s for job in line.totals.finished)
@@ -65,7 +65,7 @@ def steady(
     strikes = Strikes(env, chance)
 
     def job(partition: int, left: int) -> Job:
-        return Job(partition=partition, segments=left, arrived_s=env.now)
+        return Job(partition=partition, segments=left)
 
     line = Line(env, shape, times, lambda _: line.submit(job(chance.randrange(len(shape.owners)), segments)))
     places = [[place for place, owner in enumerate(shape.owners) if owner == worker] for worker in range(shape.gpus)]

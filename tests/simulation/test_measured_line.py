@@ -5,7 +5,7 @@ from dataclasses import replace
 import pytest
 
 from benchmarks.scaling.figures import Load, Scaled
-from benchmarks.scaling.replay import UnlikeError, errors, print_check
+from benchmarks.scaling.replay import UnlikeError, check, errors, print_loads
 from benchmarks.scaling.run import Run, busy_share, fairness, gaps_s, times_of
 from benchmarks.scaling.sizes import fps_for, jobs_for, videos_per_day
 from benchmarks.simulation.line import Times
@@ -124,10 +124,12 @@ def test_nothing_is_extrapolated_from_a_simulation_that_is_off_by_more_than_a_te
     capsys: pytest.CaptureFixture[str],
 ) -> None:
     exact = errors(Scaled(times=times(), loads=(load(1.0),)))[0] + 1
-    print_check(Scaled(times=times(), loads=(load(exact), load(exact * 1.05))))
+    good = Scaled(times=times(), loads=(load(exact), load(exact * 1.05)))
+    check(good)
+    print_loads(good)
     assert "| +0.0 % |" in capsys.readouterr().out
     with pytest.raises(UnlikeError, match=r"off by \+25\.0 %"):
-        print_check(Scaled(times=times(), loads=(load(exact), load(exact * 0.8))))
+        check(Scaled(times=times(), loads=(load(exact), load(exact * 0.8))))
 
 
 def test_eight_videos_a_day_take_a_quarter_of_a_frame_a_second() -> None:

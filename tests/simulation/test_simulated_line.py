@@ -59,7 +59,7 @@ def test_a_slow_stitcher_holds_the_engine_back_at_four_segments() -> None:
     """Thirty pieces of 100 s: they bound the job, and the engine runs four ahead at most."""
     env = simpy.Environment()
     line = Line(env, shape(), times(stitch_s=100.0))
-    job = Job(partition=0, segments=30, arrived_s=0.0)
+    job = Job(partition=0, segments=30)
     line.submit(job)
     ahead = 0
     while env.peek() < float("inf"):
