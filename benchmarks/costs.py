@@ -1,8 +1,7 @@
 """What being watched costs: a worker with metrics and tracing against the same worker without, in turns.
 
 On: the meters count, all is scraped once a round (a Prometheus does it every 5 s), and the exporter and the tracer, which tells an
-OTLP receiver, are at work on the same cores. Off: the meters are replaced by ones that do nothing, nobody scrapes, exporter and tracer are
-stopped (SIGSTOP: what they missed they make good in the next round that counts against them).
+OTLP receiver, are at work on the same cores. Off: the meters are replaced by ones that do nothing, nobody scrapes, and neither is there.
 
 `loop`: the handler only answers, and there is no exporter and no tracer: what the meters cost a worker that does nothing else.
 `watched`: each record is about 20 ms of work, a twentieth of what a stage of the line has with its own.
@@ -11,12 +10,10 @@ stopped (SIGSTOP: what they missed they make good in the next round that counts 
 import hashlib
 import itertools
 import multiprocessing
-import os
-import signal
 import statistics
 import sys
 import time
-from collections.abc import Generator, Sequence
+from collections.abc import Callable, Generator, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from http import HTTPStatus
@@ -46,8 +43,10 @@ from schemas.records import CancelRequested, PromptRefused
 from tests.bus.line import eventually
 
 _MEMBER = Member(role="benchmark-costs", topics=(CancelRequested.topic,))
-_PAIRS = 10
-_ROUND = {"loop": 500, "work": 100}
+_PAIRS = 6
+_WATCHERS = ("exporter", "tracer")
+_SETTLE_S = 3.0
+_ROUND = {"loop": 500, "work": 200}
 """Records."""
 _ITERATIONS = 25_000
 """Of SHA-256: about 20 ms, without the interpreter's lock."""
@@ -80,10 +79,9 @@ def measure(settings: Settings) -> dict[str, float]:
         worker = stack.enter_context(_worker(settings))
         reader = stack.enter_context(Reader.from_now(settings, [PromptRefused.topic]))
         writer = stack.enter_context(Writer(settings, "longtake.benchmark"))
-        loop = _pairs(Bench(worker, (), writer, reader), "loop")
+        bench = Bench(worker, writer, reader)
         watched = settings.model_copy(update={"trace_endpoint": stack.enter_context(_receiver())})
-        others = [stack.enter_context(_other(watched, role)) for role in ("exporter", "tracer")]
-        work = _pairs(Bench(worker, others, writer, reader), "work")
+        loop, work = _pairs(lambda on: bench.round("loop", on=on)), _pairs(lambda on: _working(bench, watched, on=on))
     ratios = [pair[True].records_per_s / pair[False].records_per_s for pair in work]
     low, _, high = statistics.quantiles(ratios, n=4)
     return {
@@ -98,12 +96,17 @@ def measure(settings: Settings) -> dict[str, float]:
     }
 
 
-def _pairs(bench: "Bench", kind: str) -> list[dict[bool, Round]]:
-    """Rounds with and without, next to each other, the order changing."""
-    for on in (True, False):
-        bench.round(kind, on=on)
-    orders = ((True, False) if number % 2 else (False, True) for number in range(_PAIRS))
-    return [{on: bench.round(kind, on=on) for on in order} for order in orders]
+def _pairs(measured: Callable[[bool], Round]) -> list[dict[bool, Round]]:
+    """Rounds with and without, next to each other, the order changing. The first of both is forgotten."""
+    orders = ((True, False) if number % 2 else (False, True) for number in range(_PAIRS + 1))
+    return [{on: measured(on) for on in order} for order in orders][1:]
+
+
+def _working(bench: "Bench", settings: Settings, *, on: bool) -> Round:
+    with ExitStack() as stack:
+        watchers = [stack.enter_context(_other(settings, role)) for role in _WATCHERS if on]
+        time.sleep(_SETTLE_S)
+        return bench.round("work", on=on, watchers=watchers)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -118,18 +121,14 @@ class Watched:
 class Bench:
     """Works off one backlog after another, watched or not."""
 
-    def __init__(self, worker: Watched, others: Sequence[Process], writer: Writer, reader: Reader) -> None:
+    def __init__(self, worker: Watched, writer: Writer, reader: Reader) -> None:
         self._worker = worker
-        self._others = others
         self._writer = writer
         self._reader = reader
         self._numbers = itertools.count()
 
-    def round(self, kind: str, *, on: bool) -> Round:
+    def round(self, kind: str, *, on: bool, watchers: Sequence[Process] = ()) -> Round:
         """Work off a backlog."""
-        watchers = self._others if on else ()
-        for process in self._others:
-            os.kill(process.pid, signal.SIGCONT if on else signal.SIGSTOP)
         self._worker.tell.send(on)
         self._worker.tell.recv()
         count, number = _ROUND[kind], next(self._numbers)
