@@ -17,7 +17,7 @@ from pathlib import Path
 
 import numpy as np
 
-from benchmarks.detectors import coded, long, pieces, sound
+from benchmarks.detectors import coded, hdr, long, pieces, sound
 from benchmarks.detectors.case import Case, Result
 from infra.inserts import Database
 from infra.objects import Objects
@@ -87,7 +87,7 @@ def summary(outcomes: Sequence[Outcome]) -> dict[str, object]:
 
 
 def _cases() -> list[Case]:
-    return [*pieces.cases(), *coded.cases(), *long.cases(), *sound.cases()]
+    return [*pieces.cases(), *coded.cases(), *long.cases(), *sound.cases(), *hdr.cases()]
 
 
 def _outcome(job: tuple[int, int, int]) -> Outcome:

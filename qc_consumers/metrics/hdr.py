@@ -52,7 +52,7 @@ def _metadata(scan: PacketScan) -> Iterator[HdrFault]:
             yield HdrFault(gate="hdr10", frame=frame, detail="a GOP without mastering display metadata")
         elif mastering.most <= mastering.least:
             yield HdrFault(gate="hdr10", frame=frame, detail="the mastering display is no brighter than it is dark")
-        if light is None:
+        if light is None or not light.max_cll:  # 0: not known (CTA-861.3), which encoders write by themselves
             yield HdrFault(gate="hdr10", frame=frame, detail="a GOP without content light level")
         elif light.max_fall > light.max_cll:
             yield HdrFault(gate="hdr10", frame=frame, detail=f"MaxFALL {light.max_fall} above MaxCLL {light.max_cll}")
