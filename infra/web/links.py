@@ -20,7 +20,7 @@ class Links:
 
     def good(self, key: str, until: int, signature: str) -> bool:
         """Whether the link was made here and is not over."""
-        return until >= time.time() and hmac.compare_digest(self._sign(key, until), signature)
+        return until >= time.time() and hmac.compare_digest(self._sign(key, until).encode(), signature.encode())
 
     def _sign(self, key: str, until: int) -> str:
         return hmac.new(self._secret, f"{key}\n{until}".encode(), hashlib.sha256).hexdigest()
