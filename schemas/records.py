@@ -311,6 +311,19 @@ class Finding:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Rework:
+    """What a gate had made again."""
+
+    verdict: Verdict
+    """REENCODE: a piece from the same frames; REGENERATE: a segment, and all that continued from it."""
+    index: int
+    """Of the piece and its segment; -1: the pieces were joined again."""
+    attempt: int
+    """Of the piece or video that was sent back."""
+    finding: Finding
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Scores:
     """Per-frame scores, summed up. PSNR in dB on luma, infinite values capped at 100."""
 
@@ -897,6 +910,8 @@ class VideoFinished:
     """Of a release, `NAME.STEP/candidate` or `NAME.STEP/control`; empty: no release concerned the job."""
     subtitles: Blob | None = None
     """WebVTT beside the video."""
+    reworked: tuple[Rework, ...] = ()
+    """What gates sent back on the way here, in its order: the last hundred."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -1117,6 +1132,8 @@ class JobState:
     """When the scan last sent the outstanding requests again."""
     arm: str = ""
     """Chosen when the job was accepted, and never again."""
+    reworked: tuple[Rework, ...] = ()
+    """As in VideoFinished."""
 
 
 # --- derived streams -------------------------------------------------------------------------------------------------

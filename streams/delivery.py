@@ -6,7 +6,7 @@ A verdict may be read before the piece or video it is about, because they come f
 from bisect import bisect_right
 from dataclasses import replace
 
-from schemas.records import Finding, JobState, PieceChecked, Stage, Verdict, VideoChecked
+from schemas.records import Finding, JobState, PieceChecked, Rework, Stage, Verdict, VideoChecked
 from streams.assembly import assembled_when_checked
 from streams.finishing import finished
 from streams.jobs import Rules, Step, failed, piece_current, plan_of, reopened, varied, with_piece
@@ -16,6 +16,7 @@ from streams.rework import pieces_lost, reencoded, regenerated
 LOST_GATE = "blob"
 """Of a finding about a file that is gone or damaged in the store."""
 _MAX_WARNINGS = 3
+_MAX_REWORKS = 100
 _MAX_DETAIL_CHARS = 100
 """Of each piece and of the video: rows are small. ClickHouse has all of it."""
 
@@ -32,9 +33,10 @@ def piece_checked(job: JobState, event: PieceChecked, now_us: int, rules: Rules)
         case Verdict.QUARANTINE if lost := _lost(event.findings):
             return pieces_lost(job, [index], lost.detail, now_us, rules)
         case Verdict.REENCODE if job.pieces[index].reencodes < rules.reencodes:
-            return reencoded(job, index, now_us)
+            return reencoded(_sent_back(job, event, index), index, now_us)
         case Verdict.REGENERATE if job.reworks < rules.reworks:
-            return regenerated(replace(varied(job, index), reworks=job.reworks + 1), index, now_us)
+            job = replace(_sent_back(job, event, index), reworks=job.reworks + 1)
+            return regenerated(varied(job, index), index, now_us)
         case verdict:
             return failed(job, f"piece {index}: {_said(verdict, event.findings)}")
 
@@ -53,12 +55,23 @@ def video_checked(job: JobState, event: VideoChecked, now_us: int, rules: Rules)
     job = replace(job, reworks=job.reworks + 1)
     finding = _worst(event.verdict, event.findings)
     if finding is None or not 0 <= finding.frame < plan_of(job).frames:
-        job, request = ask_assembly(reopened(job), now_us)
+        job, request = ask_assembly(reopened(_sent_back(job, event, -1)), now_us)
         return job, (request,)
     index = _piece_at(job, finding.frame)
+    job = _sent_back(job, event, index)
     if event.verdict is Verdict.REGENERATE:
         return regenerated(varied(job, index), index, now_us)
     return reencoded(job, index, now_us)
+
+
+def _sent_back(job: JobState, event: PieceChecked | VideoChecked, index: int) -> JobState:
+    """The row remembers it, for who gets the video."""
+    finding = _worst(event.verdict, event.findings)
+    if finding is None:
+        return job
+    (kept,) = _kept((finding,))
+    rework = Rework(verdict=event.verdict, index=index, attempt=event.attempt, finding=kept)
+    return replace(job, reworked=(*job.reworked, rework)[-_MAX_REWORKS:])
 
 
 def _lost(findings: tuple[Finding, ...]) -> Finding | None:

@@ -34,10 +34,11 @@ def finished(job: JobState, now_us: int) -> Step:
         renditions=job.assembly.renditions,
         arm=job.arm,
         subtitles=job.assembly.subtitles,
+        reworked=job.reworked,
     )
     small = replace(plan, engine_options={}, negative=(), shots=(), renditions=(), assets=())
     small = replace(small, sounds=(), cards=(), curtains=(), captions=None)
-    return replace(job, stage=Stage.FINISHED, plan=small, segments=(), pieces=()), (event,)
+    return replace(job, stage=Stage.FINISHED, plan=small, segments=(), pieces=(), reworked=()), (event,)
 
 
 def combined(scores: Sequence[Scores]) -> Scores:

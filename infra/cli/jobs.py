@@ -14,9 +14,10 @@ from infra.cli.output import Cell, clipped, console, moment, now_us, print_json,
 from infra.cli.reach import reach
 from infra.objects import Objects, file_digest
 from schemas.headers import trace_root
-from schemas.records import Blob, CancelRequested, JobChanged, RetryRequested, Stage, VideoFinished
+from schemas.records import Blob, CancelRequested, JobChanged, RetryRequested, Stage, Verdict, VideoFinished
 
 _FIRST_MISSING = 2**31 - 1
+_AGAIN = {Verdict.REENCODE: "encoded again", Verdict.REGENERATE: "generated again"}
 
 JobId = Annotated[str, typer.Argument(metavar="JOB")]
 Json = Annotated[bool, typer.Option("--json", help="For programs.")]
@@ -188,6 +189,11 @@ def _show_video(video: VideoFinished) -> None:
     )
     for each in video.renditions:
         say(f"rendition    {each.name}: {each.width}x{each.height}, {each.codec}, {each.video.size_bytes:,} bytes")
+    for rework in video.reworked:
+        what = (
+            "joined again" if rework.index < 0 else f"piece {rework.index} {_AGAIN.get(rework.verdict, rework.verdict)}"
+        )
+        say(f"reworked     {what}: {rework.finding.gate} was {rework.finding.value:g} ({rework.finding.limit:g})")
     for finding in video.warnings:
         say(
             f"warning      {finding.gate} at frame {finding.frame}: {finding.value:g} ({finding.limit:g}) {finding.detail}"

@@ -14,7 +14,19 @@ import msgspec
 from clickhouse_connect.driver.client import Client
 
 from infra.cli.measured import timing
-from schemas.records import Blob, Finding, JobChanged, Lint, Scores, Seam, Track, Verdict, VideoFinished, VideoFormat
+from schemas.records import (
+    Blob,
+    Finding,
+    JobChanged,
+    Lint,
+    Rework,
+    Scores,
+    Seam,
+    Track,
+    Verdict,
+    VideoFinished,
+    VideoFormat,
+)
 
 SCHEMA = Path(__file__).parents[2] / "docs" / "report.schema.json"
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
@@ -45,6 +57,8 @@ class JobPart:
     tracks: tuple[Track, ...]
     remarks: tuple[Lint, ...]
     """On the prompt."""
+    reworked: tuple[Rework, ...]
+    """What gates had made again."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -162,6 +176,7 @@ def _job(video: VideoFinished, job: JobChanged | None) -> JobPart:
         **{name: getattr(video, name) for name in same},
         title=job.title if job else "",
         remarks=job.lint if job else (),
+        reworked=video.reworked,
         submitted_at=_moment(video.submitted_us),
         finished_at=_moment(video.finished_us),
     )

@@ -69,6 +69,9 @@ def test_a_piece_that_passes_after_a_re_encode_finishes_the_job() -> None:
     line.run(stitched(again))
     assert line.job.stage is r.Stage.FINISHED
     assert [e.attempt for e in line.all(r.PieceRequested) if e.piece == 1] == [1, 2]
+    (rework,) = line.last(r.VideoFinished).reworked
+    assert (rework.verdict, rework.index, rework.attempt, rework.finding.gate) == (REENCODE, 1, 1, "vmaf_mean")
+    assert line.job.reworked == ()
 
 
 def test_the_piece_after_one_that_is_encoded_again_is_not_held_up() -> None:
