@@ -2,6 +2,7 @@
 
 On: the meters count, all is scraped once a round (a Prometheus does it every 5 s), and the exporter and the tracer, which tells an
 OTLP receiver, are at work on the same cores. Off: the meters are replaced by ones that do nothing, nobody scrapes, and neither is there.
+Both read what was there before them when they start: on a machine that is busy otherwise that falls into a round, and counts against them.
 
 `loop`: the handler only answers, and there is no exporter and no tracer: what the meters cost a worker that does nothing else.
 `watched`: each record is about 20 ms of work, a twentieth of what a stage of the line has with its own.
