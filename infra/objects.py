@@ -194,11 +194,13 @@ class Objects:
 
     def delete_broken_uploads(self, age_s: float) -> int:
         """Remove what killed writers have left in a folder, older than that, and return how many. Other stores do it themselves."""
-        uploads = self._local.rglob("*#*") if self._local else ()
-        old = [path for path in uploads if _UPLOAD.search(path.name) and time.time() - path.stat().st_mtime >= age_s]
-        for path in old:
-            path.unlink(missing_ok=True)
-        return len(old)
+        removed = 0
+        for path in self._local.rglob("*#*") if self._local else ():
+            with contextlib.suppress(FileNotFoundError):  # an upload that has just become its object
+                if _UPLOAD.search(path.name) and time.time() - path.stat().st_mtime >= age_s:
+                    path.unlink()
+                    removed += 1
+        return removed
 
     def clock_s(self) -> float:
         """The store's time since the epoch, which is not this machine's."""

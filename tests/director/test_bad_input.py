@@ -76,7 +76,7 @@ REFUSED_PROMPTS: list[tuple[dict[str, Any], str, str]] = [
     ({"shots": [{"prompt": ""}]}, "shots[0].prompt", "required"),
     ({"shots": [{"prompt": "a"}, {"prompt": "b\x07"}]}, "shots[1].prompt", "control_characters"),
     ({"shots": [{"prompt": "a", "camera": "x" * 201}]}, "shots[0].camera", "length"),
-    ({"shots": [{"prompt": "a", "transition": "wipe"}]}, "shots[0].transition", "transition"),
+    ({"shots": [{"prompt": "a", "transition": "swirl"}]}, "shots[0].transition", "transition"),
     ({"shots": [{"prompt": "a", "seed": -1}]}, "shots[0].seed", "range"),
     ({"shots": [{"prompt": "a", "seconds": -2.0}]}, "shots[0].seconds", "range"),
     ({"shots": [{"prompt": "a", "seconds": 0.1}]}, "shots[0].seconds", "range"),
