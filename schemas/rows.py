@@ -51,6 +51,7 @@ class RowEncoder:
         known = self._jobs.pop(row.job_id, {})
         values = [value for value in (row.plan, *row.segments, *row.pieces) if value is not None]
         parts = {id(v): known.get(id(v)) or _Part(v, oldest_version(JobState, v).version) for v in values}
+        parts |= {id(v): known.get(id(v)) or _Part(v, 0) for v in row.reworked}  # the version is that of the rest
         rest = oldest_version(JobState, replace(row, plan=None, segments=(), pieces=()))
         version = _version(max({rest.version, *(part.oldest for part in parts.values())}))
         out = [framing(version)]
