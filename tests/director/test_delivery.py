@@ -4,6 +4,7 @@ import pytest
 
 from schemas import records as r
 from schemas.codec import encode
+from schemas.rows import RowEncoder
 from streams.finishing import combined
 from tests.director.builders import (
     START_US,
@@ -65,6 +66,7 @@ def test_a_piece_is_encoded_again_once_with_a_lower_crf() -> None:
 
 def test_a_piece_that_passes_after_a_re_encode_finishes_the_job() -> None:
     line, (_, (again, _)) = checked(REENCODE)
+    assert RowEncoder().encode(line.job) == encode(line.job)
     assert isinstance(again, r.PieceRequested)
     line.run(stitched(again))
     assert line.job.stage is r.Stage.FINISHED
