@@ -3,8 +3,9 @@
 import io
 import json
 import typing
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field, fields, replace
 from functools import cache
+from itertools import chain
 from typing import Any
 
 import fastavro
@@ -38,7 +39,7 @@ _Parts = dict[int, _Part]
 
 
 class RowEncoder:
-    """Writes what `codec.encode` writes, byte for byte, and remembers the plan, segments and pieces of each job's last row.
+    """Writes what `codec.encode` writes, byte for byte, and remembers the plan and the items of every array of each job's last row.
 
     What is still the same object is not encoded again: the row of a two-minute job takes a tenth of the time.
     """
@@ -49,9 +50,9 @@ class RowEncoder:
     def encode(self, row: JobState) -> bytes:
         """The row in Confluent framing."""
         known = self._jobs.pop(row.job_id, {})
-        values = [value for value in (row.plan, *row.segments, *row.pieces) if value is not None]
+        arrays = [value for each in fields(row) if isinstance(value := getattr(row, each.name), tuple)]
+        values = [value for value in (row.plan, *chain.from_iterable(arrays)) if value is not None]
         parts = {id(v): known.get(id(v)) or _Part(v, oldest_version(JobState, v).version) for v in values}
-        parts |= {id(v): known.get(id(v)) or _Part(v, 0) for v in row.reworked}  # the version is that of the rest
         rest = oldest_version(JobState, replace(row, plan=None, segments=(), pieces=()))
         version = _version(max({rest.version, *(part.oldest for part in parts.values())}))
         out = [framing(version)]
