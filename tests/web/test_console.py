@@ -119,16 +119,18 @@ def test_a_job_is_watched_while_it_is_made_and_the_chart_seeks_in_it(stack: tupl
     chart = page.locator("#quality .u-over")
     box = chart.bounding_box()
     assert box
+    before_s = page.evaluate("document.querySelector('video').currentTime")
     chart.click(position={"x": box["width"] / 2, "y": 20})
     wait_for(
-        page, "document.querySelector('video').currentTime > 0.5 && document.querySelector('video').readyState >= 2"
+        page, f"document.querySelector('video').currentTime !== {before_s} && !document.querySelector('video').seeking"
     )
-    frame = int(page.get_by_label("Frame", exact=True).input_value())
-    wait_for(page, f"Math.abs(document.querySelector('video').currentTime - {(frame + 0.5) / 24}) < 0.001")
+    wait_for(
+        page,
+        "Math.abs(document.querySelector('video').currentTime * 24 - 0.5 - document.getElementById('frame').value) < 0.02",
+    )
     expect(page.locator("#state .stage")).to_have_text("generating")
     grown = "document.querySelector('video').duration"
-    before_s = page.evaluate(grown)
-    wait_for(page, f"{grown} > {before_s}")
+    wait_for(page, f"{grown} > {page.evaluate(grown)}")
     page.get_by_role("button", name="Cancel the job").click()
     expect(page.locator("#state .stage")).to_have_text("cancelled")
 

@@ -37,8 +37,10 @@
   }
 
   function played(_, meta) {
-    shown = frameAt(meta.mediaTime);
-    follow();
+    if (!video.seeking) {  // what comes while it seeks is still the picture of before
+      shown = frameAt(meta.mediaTime);
+      follow();
+    }
     video.requestVideoFrameCallback(played);
   }
   video.requestVideoFrameCallback?.(played);
