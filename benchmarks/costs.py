@@ -1,42 +1,41 @@
-"""What being watched costs: a worker with metrics and tracing against the same worker without, in turns.
+"""What being watched costs, as a share of the processor time of the line.
 
-On: the meters count, all is scraped once a round (a Prometheus does it every 5 s), and the exporter and the tracer, which tells an
-OTLP receiver, are at work on the same cores. Off: the meters are replaced by ones that do nothing, nobody scrapes, and neither is there.
-Both read what was there before them when they start: on a machine that is busy otherwise that falls into a round, and counts against them.
-
-`loop`: the handler only answers, and there is no exporter and no tracer: what the meters cost a worker that does nothing else.
-`watched`: each record is about 20 ms of work, a twentieth of what a stage of the line has with its own.
+`meters`: a worker whose handler only answers, with its meters and with ones that do nothing, in turns: what they cost a record.
+`line`: one job of the whole local line, with the exporter, the tracer (which tells an OTLP receiver) and a scrape of every process
+each 5 s. The machine is busy while it runs, so a share of its processor time is that share of its throughput.
 """
 
-import hashlib
 import itertools
 import multiprocessing
 import statistics
-import sys
+import tempfile
 import time
-from collections.abc import Callable, Generator, Sequence
+from collections.abc import Generator, Iterable
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from http import HTTPStatus
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from multiprocessing.connection import Connection
-from threading import Thread
+from pathlib import Path
+from threading import Event, Thread
 from types import ModuleType
 
 import httpx
 import psutil
+from prometheus_client.parser import text_string_to_metric_families
 
 from benchmarks.bus import answered
+from benchmarks.line import lag_s
 from infra.bus.clients import Member
-from infra.bus.message import Message
 from infra.bus.process import run_process, stop_on_signals
 from infra.bus.reader import Reader
 from infra.bus.work import ThreadWork
 from infra.bus.worker import run_worker
 from infra.bus.writer import Writer
 from infra.local.ports import free_port
-from infra.local.process import Process
-from infra.local.services import environment
+from infra.local.services import Services, filled
+from infra.local.stack import down, up
+from infra.local.supervisor import WORKERS
 from infra.metrics import meters
 from infra.settings import Settings
 from schemas.headers import trace_root
@@ -44,23 +43,15 @@ from schemas.records import CancelRequested, PromptRefused
 from tests.bus.line import eventually
 
 _MEMBER = Member(role="benchmark-costs", topics=(CancelRequested.topic,))
-_PAIRS = 6
-_WATCHERS = ("exporter", "tracer")
-_SETTLE_S = 3.0
-_ROUND = {"loop": 500, "work": 200}
-"""Records."""
-_ITERATIONS = 25_000
-"""Of SHA-256: about 20 ms, without the interpreter's lock."""
+_PAIRS = 8
+_RECORDS = 500
+"""Of a round."""
 _ANSWER_S = 60.0
+_VIDEO_S = 48
+_SCRAPE_EVERY_S = 5.0
+_SCRAPES = 20
 _METERS = ("IN_FLIGHT", "CONSUMED", "PRODUCED", "HANDLER_S", "COMMIT_S", "ABORTED", "DEAD_LETTERS", "STUCK", "ASSIGNED")
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Round:
-    """A backlog worked off. `cpu_ms` is per record, of the worker and of those who watch it."""
-
-    records_per_s: float
-    cpu_ms: float
+_WATCHERS = ("exporter", "tracer")
 
 
 class Nothing:
@@ -75,52 +66,140 @@ class Nothing:
 
 
 def measure(settings: Settings) -> dict[str, float]:
-    """Records/s with and without; the ratio of neighbouring rounds, median and quartiles; the same of CPU time, of the worker and of all."""
+    """`watching_cpu_share`: of the processor time of a job's work, what meters, scrapes, exporter and tracer take; and each of them."""
+    meters_ms = _meters_ms(settings)
+    with (
+        tempfile.TemporaryDirectory(prefix="longtake-bench-") as folder,
+        _watched_line(Path(folder)) as (line, services),
+    ):
+        lag_s(line, "warm-up", 4)
+        started, before = time.monotonic(), _Spent.now(services)
+        with _scraped(services):
+            lag_s(line, "watched", _VIDEO_S)
+        spent, took_s = _Spent.now(services).since(before), time.monotonic() - started
+        scrape_ms = _scrape_ms(services)
+    shares = {
+        "meters_cpu_share": 1e-3 * meters_ms * spent.records / spent.work_s,
+        "scrapes_cpu_share": 1e-3 * scrape_ms * (took_s / _SCRAPE_EVERY_S) * len(_ports(services)) / spent.work_s,
+        "watchers_cpu_share": spent.watchers_s / spent.work_s,
+    }
+    return {
+        "meters_ms_per_record": meters_ms,
+        "scrape_ms": scrape_ms,
+        "watched_records": spent.records,
+        "watched_busy_share": (spent.work_s + spent.watchers_s) / (took_s * (psutil.cpu_count() or 1)),
+        **shares,
+        "watching_cpu_share": sum(shares.values()),
+    }
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Spent:
+    """Processor time of the line without and of what watches it, and the records that were consumed meanwhile."""
+
+    work_s: float
+    watchers_s: float
+    records: float
+
+    @staticmethod
+    def now(services: Services) -> "_Spent":
+        watchers_s = sum(_tree_s(process.pid) for process in services.processes if process.name.startswith(_WATCHERS))
+        return _Spent(
+            work_s=_tree_s(services.pid) - watchers_s, watchers_s=watchers_s, records=_consumed(_ports(services))
+        )
+
+    def since(self, before: "_Spent") -> "_Spent":
+        return _Spent(
+            work_s=self.work_s - before.work_s,
+            watchers_s=self.watchers_s - before.watchers_s,
+            records=self.records - before.records,
+        )
+
+
+def _tree_s(pid: int) -> float:
+    """User and system time of a process, its descendants, and those of theirs that have ended."""
+    root = psutil.Process(pid)
+    return sum(sum(process.cpu_times()[:4]) for process in (root, *root.children(recursive=True)))
+
+
+def _ports(services: Services) -> list[int]:
+    return [process.metrics_port for process in services.processes if process.metrics_port]
+
+
+def _scrape(port: int) -> str:
+    return httpx.get(f"http://127.0.0.1:{port}/metrics", timeout=10).text
+
+
+def _consumed(ports: Iterable[int]) -> float:
+    return sum(
+        sample.value
+        for port in ports
+        for family in text_string_to_metric_families(_scrape(port))
+        for sample in family.samples
+        if sample.name == "longtake_records_consumed_total"
+    )
+
+
+def _scrape_ms(services: Services) -> float:
+    """Processor time of one scrape of one process; what the idle line does meanwhile counts too."""
+    ports, before_s = _ports(services), _tree_s(services.pid)
+    for port in ports * _SCRAPES:
+        _scrape(port)
+    return 1e3 * (_tree_s(services.pid) - before_s) / (len(ports) * _SCRAPES)
+
+
+@contextmanager
+def _watched_line(folder: Path) -> Generator[tuple[Settings, Services]]:
+    with _receiver() as endpoint:
+        settings = Settings(kafka="", clickhouse="", objects="", state=folder / "state", trace_endpoint=endpoint)
+        services = up(settings, {**WORKERS, "tracer": 1})
+        try:
+            yield filled(settings, services), services
+        finally:
+            down(settings)
+
+
+@contextmanager
+def _scraped(services: Services) -> Generator[None]:
+    """A Prometheus, as far as what it asks for goes."""
+    over = Event()
+
+    def scrape() -> None:
+        while not over.wait(_SCRAPE_EVERY_S):
+            for port in _ports(services):
+                _scrape(port)
+
+    thread = Thread(target=scrape)
+    thread.start()
+    try:
+        yield
+    finally:
+        over.set()
+        thread.join()
+
+
+def _meters_ms(settings: Settings) -> float:
+    """Processor time a record that the meters of a worker cost: the median of pairs of rounds next to each other, their order changing."""
     with ExitStack() as stack:
         worker = stack.enter_context(_worker(settings))
         reader = stack.enter_context(Reader.from_now(settings, [PromptRefused.topic]))
         writer = stack.enter_context(Writer(settings, "longtake.benchmark"))
         bench = Bench(worker, writer, reader)
-        watched = settings.model_copy(update={"trace_endpoint": stack.enter_context(_receiver())})
-        loop, work = _pairs(lambda on: bench.round("loop", on=on)), _pairs(lambda on: _working(bench, watched, on=on))
-    ratios = [pair[True].records_per_s / pair[False].records_per_s for pair in work]
-    low, _, high = statistics.quantiles(ratios, n=4)
-    return {
-        "loop_records_per_s": statistics.median(pair[False].records_per_s for pair in loop),
-        "loop_throughput_ratio": statistics.median(p[True].records_per_s / p[False].records_per_s for p in loop),
-        "loop_cpu_ratio": statistics.median(pair[True].cpu_ms / pair[False].cpu_ms for pair in loop),
-        "unwatched_records_per_s": statistics.median(pair[False].records_per_s for pair in work),
-        "watched_throughput_ratio": statistics.median(ratios),
-        "watched_throughput_ratio_q1": low,
-        "watched_throughput_ratio_q3": high,
-        "watched_cpu_ratio": statistics.median(pair[True].cpu_ms / pair[False].cpu_ms for pair in work),
-    }
-
-
-def _pairs(measured: Callable[[bool], Round]) -> list[dict[bool, Round]]:
-    """Rounds with and without, next to each other, the order changing. The first of both is forgotten."""
-    orders = ((True, False) if number % 2 else (False, True) for number in range(_PAIRS + 1))
-    return [{on: measured(on) for on in order} for order in orders][1:]
-
-
-def _working(bench: "Bench", settings: Settings, *, on: bool) -> Round:
-    with ExitStack() as stack:
-        watchers = [stack.enter_context(_other(settings, role)) for role in _WATCHERS if on]
-        time.sleep(_SETTLE_S)
-        return bench.round("work", on=on, watchers=watchers)
+        orders = ((True, False) if number % 2 else (False, True) for number in range(_PAIRS + 1))
+        pairs = [{on: bench.cpu_ms(on=on) for on in order} for order in orders][1:]
+    return statistics.median(pair[True] - pair[False] for pair in pairs)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Watched:
-    """The worker's process, its metrics, and how it is told to count or not."""
+    """The worker's process, and how it is told to count or not."""
 
-    process: psutil.Process
-    port: int
+    pid: int
     tell: Connection
 
 
 class Bench:
-    """Works off one backlog after another, watched or not."""
+    """Works off one backlog after another, with the meters or without."""
 
     def __init__(self, worker: Watched, writer: Writer, reader: Reader) -> None:
         self._worker = worker
@@ -128,34 +207,18 @@ class Bench:
         self._reader = reader
         self._numbers = itertools.count()
 
-    def round(self, kind: str, *, on: bool, watchers: Sequence[Process] = ()) -> Round:
-        """Work off a backlog."""
+    def cpu_ms(self, *, on: bool) -> float:
+        """Of a record, while a backlog is worked off."""
         self._worker.tell.send(on)
         self._worker.tell.recv()
-        count, number = _ROUND[kind], next(self._numbers)
-        events = [CancelRequested(job_id=f"{kind}-{number}-{record}") for record in range(count)]
-        counted = (self._worker.process, *(psutil.Process(process.pid) for process in watchers))
-        before_s, started_s = sum(map(_cpu_s, counted)), time.perf_counter()
-        scrape = Thread(target=self._scrape, args=(watchers,))
-        if on:
-            scrape.start()
-        self._writer.publish(events, trace_root("costs"))
-        found = sum(1 for _ in itertools.islice(self._reader.for_seconds(_ANSWER_S), count))
-        took_s = time.perf_counter() - started_s
-        if on:
-            scrape.join()
-        assert found == count
-        return Round(records_per_s=count / took_s, cpu_ms=1e3 * (sum(map(_cpu_s, counted)) - before_s) / count)
-
-    def _scrape(self, watchers: Sequence[Process]) -> None:
-        for port in (self._worker.port, *(process.metrics_port for process in watchers)):
-            httpx.get(f"http://127.0.0.1:{port}/metrics", timeout=10)
-
-
-def _handled(message: Message) -> Sequence[PromptRefused]:
-    if message.job_id.startswith("work"):
-        hashlib.pbkdf2_hmac("sha256", message.key or b"", b"", _ITERATIONS)
-    return answered(message)
+        number = next(self._numbers)
+        before_s = _tree_s(self._worker.pid)
+        self._writer.publish(
+            [CancelRequested(job_id=f"{number}-{record}") for record in range(_RECORDS)], trace_root("costs")
+        )
+        found = sum(1 for _ in itertools.islice(self._reader.for_seconds(_ANSWER_S), _RECORDS))
+        assert found == _RECORDS
+        return 1e3 * (_tree_s(self._worker.pid) - before_s) / _RECORDS
 
 
 @contextmanager
@@ -170,7 +233,7 @@ def _worker(settings: Settings) -> Generator[Watched]:
     try:
         assert process.pid
         eventually(lambda: _answers(port, "/readyz"), "the worker")
-        yield Watched(process=psutil.Process(process.pid), port=port, tell=ours)
+        yield Watched(pid=process.pid, tell=ours)
     finally:
         process.terminate()
         process.join(20)
@@ -186,27 +249,13 @@ def _serve(settings: Settings, told: Connection) -> None:
             told.send(on)
 
     Thread(target=obey, daemon=True).start()
-    work = ThreadWork(_handled, settings.slots)
+    work = ThreadWork(answered, settings.slots)
     run_process(lambda: run_worker(settings, _MEMBER, work, stop_on_signals()))
 
 
 def _count(module: ModuleType, by: dict[str, object]) -> None:
     for name, meter in by.items():
         setattr(module, name, meter)
-
-
-@contextmanager
-def _other(settings: Settings, role: str) -> Generator[Process]:
-    port = free_port()
-    settings = settings.model_copy(update={"metrics_port": port})
-    command = [sys.executable, "-m", "infra.cli.worker", role]
-    log = settings.state / "logs" / f"{role}.log"
-    process = Process(command, log=log, cwd=settings.state, env=environment(settings), metrics_port=port)
-    try:
-        eventually(lambda: _answers(port, "/healthz"), role)
-        yield process
-    finally:
-        process.kill()
 
 
 class _Taken(BaseHTTPRequestHandler):
@@ -237,8 +286,3 @@ def _answers(port: int, path: str) -> bool:
         return httpx.get(f"http://127.0.0.1:{port}{path}", timeout=5).is_success
     except httpx.TransportError:
         return False
-
-
-def _cpu_s(process: psutil.Process) -> float:
-    times = process.cpu_times()
-    return times.user + times.system

@@ -27,11 +27,11 @@ def measure() -> dict[str, float]:
     """`finish_lag_s`, `finish_lag_60_s`, `finish_lag_120_s`: from the last segment to VideoFinished, of 12, 60 and 120 s. `rss_growth_ratio`: of the process
     that grew most, the median of the last third of the long video against that of the middle third."""
     with tempfile.TemporaryDirectory(prefix="longtake-bench-") as folder, _stack(Path(folder)) as settings:
-        _lag_s(settings, "warm-up", 4)
-        short, middle = _lag_s(settings, "short", 12), _lag_s(settings, "middle", 60)
+        lag_s(settings, "warm-up", 4)
+        short, middle = lag_s(settings, "short", 12), lag_s(settings, "middle", 60)
         memory = _Memory(settings)
         started = time.monotonic()
-        long = _lag_s(settings, "long", 120)
+        long = lag_s(settings, "long", 120)
         wall = time.monotonic() - started
         growth, worst = memory.growth()
     print(f"largest growth of memory: {worst}")
@@ -55,7 +55,8 @@ def _stack(folder: Path) -> Iterator[Settings]:
         down(settings)
 
 
-def _lag_s(settings: Settings, job_id: str, seconds: int) -> float:
+def lag_s(settings: Settings, job_id: str, seconds: int) -> float:
+    """From the last segment of a job, submitted now, to its VideoFinished."""
     last_segment_us = 0
     with Reader.from_now(settings, [SegmentGenerated.topic, VideoFinished.topic]) as reader:
         prompt = PromptSubmitted(job_id=job_id, text=_TEXT, duration_s=seconds)
