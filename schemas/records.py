@@ -912,6 +912,9 @@ class VideoFinished:
     """WebVTT beside the video."""
     reworked: tuple[Rework, ...] = ()
     """What gates sent back on the way here, in its order: the last hundred."""
+    live: str = ""
+    """The master playlist of its HLS, beside the video in the store. The role `publish` writes it: it grows since the first piece
+    passed, and ends as VOD soon after this event. Empty: an older line, which did not say."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

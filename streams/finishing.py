@@ -3,7 +3,7 @@
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
 
-from schemas.records import JobState, Scores, Stage, Verdict, VideoFinished
+from schemas.records import Blob, JobState, Scores, Stage, Verdict, VideoFinished
 from streams.jobs import Step, plan_of, present
 
 _MAX_WARNINGS = 100
@@ -35,10 +35,17 @@ def finished(job: JobState, now_us: int) -> Step:
         arm=job.arm,
         subtitles=job.assembly.subtitles,
         reworked=job.reworked,
+        live=live_of(present(job.assembly.video)),
     )
     small = replace(plan, engine_options={}, negative=(), shots=(), renditions=(), assets=())
     small = replace(small, sounds=(), cards=(), curtains=(), captions=None)
     return replace(job, stage=Stage.FINISHED, plan=small, segments=(), pieces=(), reworked=()), (event,)
+
+
+def live_of(video: Blob) -> str:
+    """Where the live playlist of that video's job is: `.../jobs/ID/live/` beside `.../jobs/ID/videos/`."""
+    folder = video.uri.rpartition("/videos/")[0]
+    return f"{folder}/live/master.m3u8" if folder else ""
 
 
 def combined(scores: Sequence[Scores]) -> Scores:

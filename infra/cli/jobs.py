@@ -183,6 +183,8 @@ def _show_video(video: VideoFinished) -> None:
     scores = video.scores
     say(f"file         {video.video.uri}")
     say(f"             {video.video.size_bytes:,} bytes, {video.video.digest}")
+    if video.live:
+        say(f"live         {video.live}")
     say(
         f"quality      PSNR-Y {scores.psnr_y_mean:.2f} dB (worst frame {scores.psnr_y_min:.2f}), VMAF "
         f"{scores.vmaf_mean:.2f} (worst {scores.vmaf_min:.2f}), SSIM {scores.ssim_mean:.4f}, {scores.vmaf_model}"

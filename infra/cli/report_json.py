@@ -59,6 +59,8 @@ class JobPart:
     """On the prompt."""
     reworked: tuple[Rework, ...]
     """What gates had made again."""
+    live: str
+    """The master playlist of its HLS; empty: not known."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -171,12 +173,11 @@ def schema() -> dict[str, Any]:
 
 def _job(video: VideoFinished, job: JobChanged | None) -> JobPart:
     same = ("job_id", "tenant", "content_hash", "engine", "engine_version", "verdict", "attempts")
-    same = (*same, "format", "frames", "duration_us", "video", "tracks")
+    same = (*same, "format", "frames", "duration_us", "video", "tracks", "reworked", "live")
     return JobPart(
         **{name: getattr(video, name) for name in same},
         title=job.title if job else "",
         remarks=job.lint if job else (),
-        reworked=video.reworked,
         submitted_at=_moment(video.submitted_us),
         finished_at=_moment(video.finished_us),
     )

@@ -23,7 +23,7 @@ td {{ text-align: center; }}
 <img alt="Contact sheet and the quality of every frame" src="data:image/png;base64,{picture}">
 <h2>Seams</h2>
 <table><tr>{heads}</tr>{rows}</table>
-<p>File <code>{uri}</code><br><code>{digest}</code></p>
+<p>File <code>{uri}</code><br><code>{digest}</code>{live}</p>
 </body></html>
 """
 
@@ -42,4 +42,5 @@ def page(report: Report) -> str:
         rows="".join("<tr>" + "".join(f"<td>{escape(cell)}</td>" for cell in row) + "</tr>" for row in rows),
         uri=escape(video.video.uri),
         digest=escape(video.video.digest),
+        live=f"<br>Live <code>{escape(video.live)}</code>" if video.live else "",
     )

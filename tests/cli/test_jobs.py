@@ -48,7 +48,12 @@ def test_jobs_are_listed_by_their_last_state_the_newest_first(bus_settings: Sett
 
 
 def test_a_job_is_shown_with_its_video_and_refusals(bus_settings: Settings, longtake: Longtake) -> None:
-    say(bus_settings, job(stage=Stage.FINISHED, done=2), finished(), refused())
+    say(
+        bus_settings,
+        job(stage=Stage.FINISHED, done=2),
+        replace(finished(), live="s3://films/jobs/film/live/master.m3u8"),
+        refused(),
+    )
     shown = longtake(bus_settings, "show", "film", "--json").json()
     assert shown["job"]["stage"] == "finished"
     assert shown["video"]["seams"][1]["gain"] == 1.03
@@ -56,6 +61,7 @@ def test_a_job_is_shown_with_its_video_and_refusals(bus_settings: Settings, long
     for_people = longtake(bus_settings, "show", "film").out
     assert "worst frame 39.50" in for_people
     assert "1.0300" in for_people
+    assert "live         s3://films/jobs/film/live/master.m3u8" in for_people
     assert longtake(bus_settings, "show", "ghost").code == 4
 
 

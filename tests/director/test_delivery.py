@@ -40,6 +40,7 @@ def test_a_job_finishes_exactly_once() -> None:
     assert len(line.all(r.VideoFinished)) == 1
     assert (event.verdict, event.video, event.frames, event.duration_us) == (PASS, video.video, 96, 4_000_000)
     assert [seam.kind for seam in event.seams] == [r.SeamKind.FIRST, r.SeamKind.CONTINUOUS, r.SeamKind.CONTINUOUS]
+    assert event.live == "file:///objects/live/master.m3u8"
     assert line.send(video) == ()
     assert line.send(video_checked(video)) == ()
 
