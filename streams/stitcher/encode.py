@@ -14,6 +14,7 @@ from av.video.stream import VideoStream
 from schemas.errors import BadInputError
 from schemas.records import Encode, VideoFormat
 from streams.encoding.coding import Coding
+from streams.encoding.priority import ordinary_threads
 from streams.mp4 import clock_of
 from streams.stitcher.picture import Frame
 
@@ -75,6 +76,9 @@ class Encoder(AbstractContextManager["Encoder"]):
 
     def write(self, picture: Frame) -> None:
         """The next picture, [H * 3 / 2, W] uint8 (I420)."""
+        if not self._written:
+            with ordinary_threads():
+                self._container.start_encoding()
         frame = av.VideoFrame.from_ndarray(picture, format="yuv420p")
         if (frame.width, frame.height, frame.format.name) != self._shape:
             frame = self._resampler.reformat(frame, *self._shape, interpolation=Interpolation.LANCZOS)
