@@ -216,12 +216,15 @@ class Pipeline:
         self._pipe.send(EngineOpened(name=engine.name, version=engine.version))
 
     def _die(self, error: threading.ExceptHookArgs) -> None:
-        """Say whose fault it is, and end."""
-        ident = error.thread.ident if error.thread else None
-        number, stage = self._in_hand[ident or 0]
-        reason = f"{error.exc_type.__name__}: {error.exc_value}"
-        self._pipe.send(LastWords(number=number, stage=stage, kind=_kind(error.exc_value), reason=reason))
-        log.critical("ended by request %d in %s", number, stage, exc_info=error.exc_value)
+        """Say whose fault it is, and end. While an engine is made ready it is nobody's."""
+        ident = (error.thread and error.thread.ident) or 0
+        if ident in self._in_hand:
+            number, stage = self._in_hand[ident]
+            reason = f"{error.exc_type.__name__}: {error.exc_value}"
+            self._pipe.send(LastWords(number=number, stage=stage, kind=_kind(error.exc_value), reason=reason))
+            log.critical("ended by request %d in %s", number, stage, exc_info=error.exc_value)
+        else:
+            log.critical("ended while an engine was made ready", exc_info=error.exc_value)
         sys.stderr.flush()
         os._exit(1)
 

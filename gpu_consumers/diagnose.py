@@ -17,7 +17,9 @@ from schemas.records import FailureKind, SegmentFailed, SegmentRequested
 _BEFORE, _AFTER = 40, 10
 """Lines that may belong to an abort; never those of the abort before it."""
 _ABORT = re.compile(r"\bRENDER_ABORT\b(.*)")
-_PAIR = re.compile(r'(\w+)=("(?:[^"\\]|\\.)*"|[^\s"]+)')
+_PAIR = re.compile(r'\b(\w+)=("(?:[^"\\]|\\.)*"|[^\s"]+)')
+_DIGITS = 18
+"""No frame has a longer number; Python reads none beyond 4,300."""
 _TROUBLE = re.compile(
     r"error|warn|fail|fatal|critical|exception|abort|xid|kill|time[d ]*out|assert|\blost\b", re.IGNORECASE
 )
@@ -85,7 +87,7 @@ def _diagnosis(abort: _Abort) -> Diagnosis:
     frame = pairs.get("frame", "")
     return Diagnosis(
         line=abort.number,
-        frame=int(frame) if frame.isdecimal() else None,
+        frame=int(frame) if frame.isdecimal() and len(frame) <= _DIGITS else None,
         gpu=pairs.get("gpu", ""),
         reason=reason,
         kind=kind,
@@ -116,7 +118,7 @@ def _value(text: str) -> str:
     if not text.startswith('"'):
         return text
     try:
-        return str(json.loads(text))
+        return str(json.loads(text)).encode(errors="replace").decode()  # half a surrogate pair cannot be printed
     except ValueError:  # a backslash that is none of JSON's
         return text[1:-1]
 

@@ -111,10 +111,25 @@ def test_what_is_wrong_is_listed_by_name(tmp_path: Path) -> None:
 
 def test_a_pickle_that_runs_code_is_refused(tmp_path: Path) -> None:
     torch.save({"generator": Path("/etc/passwd")}, tmp_path / "bad.pt")
-    with pytest.raises(Exception, match=r"[Ww]eights.only"):
+    with pytest.raises(CheckpointError, match=r"bad\.pt cannot be read: [Ww]eights.only"):
         read(tmp_path / "bad.pt")
     with pytest.raises(CheckpointError, match="no checkpoint"):
         read(tmp_path / "none.safetensors")
+
+
+@pytest.mark.parametrize("name", ["broken.pt", "broken.safetensors"])
+@pytest.mark.parametrize("content", [b"", b"PK\x03\x04" + b"x" * 100, b"\xff" * 64])
+def test_a_file_that_is_broken_is_refused_by_name(name: str, content: bytes, tmp_path: Path) -> None:
+    (tmp_path / name).write_bytes(content)
+    with pytest.raises(CheckpointError, match=f"{name} cannot be read"):
+        read(tmp_path / name)
+
+
+def test_two_tensors_of_one_name_are_refused() -> None:
+    weights = dict(original().state_dict())
+    weights["model.head.modulation"] = weights["head.modulation"]
+    with pytest.raises(CheckpointError, match="the same name"):
+        load(Transformer(TINY), weights, dtype=torch.float32, device=CPU)
 
 
 def lora_folder(

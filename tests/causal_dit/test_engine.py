@@ -127,6 +127,10 @@ def test_latents_that_do_not_lead_to_the_segment_are_a_missing_state(whole: list
     with pytest.raises(EngineError) as caught:
         CausalDitEngine().restore(request(1), [whole[0][0][:2]])
     assert caught.value.kind is FailureKind.STATE_MISSING
+    for latents in (whole[0][0][:, :4], whole[0][0][:, :, :1]):
+        with pytest.raises(EngineError, match="are not 2x4") as caught:
+            CausalDitEngine().restore(request(1), [latents])
+        assert caught.value.kind is FailureKind.STATE_MISSING
     state = CausalDitEngine().restore(request(0), [])
     with pytest.raises(EngineError, match="at frame 0"):
         next(iter(state.denoise(request(1))))

@@ -108,6 +108,29 @@ def test_rank_stabilised_scales_and_what_is_not_supported(tmp_path: Path) -> Non
         read_lora(folder)
 
 
+@pytest.mark.parametrize("config", [None, "{", "[]", "{}", '{"lora_alpha": "8"}'])
+def test_a_config_that_says_no_alpha_is_refused(config: str | None, tmp_path: Path) -> None:
+    folder = adapter(tmp_path / "a", FIRST)
+    (folder / "adapter_config.json").unlink()
+    if config is not None:
+        (folder / "adapter_config.json").write_text(config)
+    with pytest.raises(CheckpointError, match=r"adapter_config\.json"):
+        read_lora(folder)
+
+
+def test_a_pair_that_is_no_matrices_or_of_rank_0_is_refused(tmp_path: Path) -> None:
+    names = ("blocks.0.self_attn.q.lora_A.weight", "blocks.0.self_attn.q.lora_B.weight")
+    save_file({name: torch.tensor(1.0) for name in names}, tmp_path / "scalar.safetensors")
+    with pytest.raises(CheckpointError, match="no matrices"):
+        read_lora(tmp_path / "scalar.safetensors")
+    folder = adapter(tmp_path / "a", FIRST)
+    save_file(
+        dict(zip(names, (torch.zeros(0, 48), torch.zeros(48, 0)), strict=True)), folder / "adapter_model.safetensors"
+    )
+    with pytest.raises(CheckpointError, match="rank is 0"):
+        read_lora(folder)
+
+
 def test_what_does_not_fit_is_named_and_nothing_is_changed(tmp_path: Path) -> None:
     lora = placed(adapter(tmp_path / "a", FIRST))
     model = original()

@@ -3,6 +3,7 @@
 import json
 import subprocess
 import sys
+import time
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -149,3 +150,11 @@ def test_a_log_without_aborts_is_another_exit_code(tmp_path: Path) -> None:
     log.write_bytes(b"\xff\xfe all is well\n")
     assert longtake(str(log)).returncode == 4
     assert longtake(str(tmp_path / "missing.log")).returncode == 2
+
+
+def test_an_abort_that_is_not_what_it_should_be_is_still_read() -> None:
+    assert only(["RENDER_ABORT frame=" + "9" * 5_000]).frame is None
+    assert only([r'RENDER_ABORT frame=7 reason="\ud800 out of memory"']).reason == "? out of memory"
+    begun_s = time.monotonic()
+    assert only(["RENDER_ABORT frame=7 " + "a" * 100_000]).frame == 7
+    assert time.monotonic() - begun_s < 5  # 40 s where the word is begun anew at each of its letters

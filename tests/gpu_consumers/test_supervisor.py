@@ -7,16 +7,20 @@ import subprocess
 import sys
 import time
 from collections.abc import Callable
+from contextlib import closing
 from pathlib import Path
 
 import psutil
 import pytest
 
 from gpu_consumers.generate import Generate
-from gpu_consumers.supervisor import EngineProcessError
+from gpu_consumers.inject import arm
+from gpu_consumers.pipe import Open, Stage
+from gpu_consumers.supervisor import EngineProcessError, Supervisor
+from gpu_consumers.warm import warm_request
 from infra.settings import Settings
 from schemas.records import FailureKind, SegmentFailed, SegmentGenerated
-from tests.gpu_consumers.answers import Start, failed, generated, only
+from tests.gpu_consumers.answers import ANSWER_S, Start, failed, generated, only
 from tests.gpu_consumers.requests import message_of, segment_request
 
 STALL_S = 5.0
@@ -104,6 +108,19 @@ def test_the_engine_process_logs_as_the_worker_does(start: Start, capfd: pytest.
     (said,) = [json.loads(line) for line in capfd.readouterr().err.splitlines()]
     assert (said["level"], said["logger"], said["role"]) == ("CRITICAL", "__main__", "engine")
     assert "EngineError" in said["error"]
+
+
+def test_an_engine_that_dies_while_it_is_made_ready_costs_no_request_its_attempt(
+    settings: Settings, tmp_path: Path, capfd: pytest.CaptureFixture[str]
+) -> None:
+    wish = "animatic 64x64"
+    fault = arm(tmp_path, warm_request(wish), Stage.RESTORE, FailureKind.IO)
+    config = Open(objects=settings.objects, worker="generate-0", held_states=1, warm=wish, faults=str(tmp_path))
+    with closing(Supervisor(config, ANSWER_S)) as work:
+        event = only(work.submit(segment_request()))
+    assert isinstance(event, SegmentGenerated)
+    assert not fault.exists()
+    assert "ended while an engine was made ready" in capfd.readouterr().err
 
 
 def test_an_object_store_that_cannot_be_written_ends_the_worker_and_fails_no_segment(

@@ -3,33 +3,33 @@
 import os
 from collections.abc import Mapping
 from pathlib import Path
+from pickle import UnpicklingError
 from typing import cast
 
 import torch
-from safetensors import safe_open
+from safetensors import SafetensorError, safe_open
 from torch import Tensor, nn
 
-from gpu_consumers.engines.causal_dit.layouts import original_names
+from gpu_consumers.engines.causal_dit.layouts import CheckpointError, original_names
 
 _NESTED = ("generator_ema", "generator_lora", "generator", "model", "state_dict")
 """Where training scripts keep the weights inside a `.pt`, best first."""
 
 
-class CheckpointError(Exception):
-    """The file is not the model's: the message lists the tensors that are missing, left over or of another shape."""
-
-
 def read(path: Path) -> dict[str, Tensor]:
     """The tensors of a checkpoint under the names it uses: a file, or a folder of safetensors shards. Nothing is copied yet.
 
-    Raises: CheckpointError if there is nothing to load.
+    Raises: CheckpointError if there is nothing to load, or naming the file that cannot be read.
     """
     files = sorted(path.glob("*.safetensors")) if path.is_dir() else [path]
     if not files or not all(file.is_file() for file in files):
         raise CheckpointError(f"{path}: no checkpoint")
     tensors: dict[str, Tensor] = {}
     for file in files:
-        tensors.update(_safetensors(file) if file.suffix == ".safetensors" else _pickled(file))
+        try:
+            tensors.update(_safetensors(file) if file.suffix == ".safetensors" else _pickled(file))
+        except (SafetensorError, UnpicklingError, RuntimeError, EOFError) as error:  # torch's reader says RuntimeError
+            raise CheckpointError(f"{file} cannot be read: {error}") from error
     return tensors
 
 

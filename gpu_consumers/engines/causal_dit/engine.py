@@ -176,6 +176,9 @@ class CausalDitState:
 
     def replay(self, request: SegmentRequested, parts: Sequence[Tensor]) -> None:
         """Bring the take to where the request starts. Raises: EngineError (`STATE_MISSING`) if the latents do not fit."""
+        size = (request.format.height // _VAE, request.format.width // _VAE)
+        if any(part.shape[1:] != (self._model.config.vae.channels, *size) for part in parts):
+            raise EngineError(FailureKind.STATE_MISSING, f"latents that are not {size[0]}x{size[1]}")
         latents = torch.cat(list(parts)).transpose(0, 1)[None] if parts else torch.empty(1, 0, 0)
         block = self._model.config.window.block
         count = latents.shape[2] if parts else 0

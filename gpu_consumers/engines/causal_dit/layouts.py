@@ -6,6 +6,11 @@ from typing import TypeVar
 
 Value = TypeVar("Value")
 
+
+class CheckpointError(Exception):
+    """The file is not the model's: the message says why, or lists the tensors that are missing, left over or of another shape."""
+
+
 _WRAPPERS = ("model.", "_fsdp_wrapped_module.", "module.")
 _DIFFUSERS = re.compile(r"^condition_embedder\.|\.attn[12]\.|\.ffn\.net\.")
 """An adapter may have only some of these."""
@@ -47,13 +52,13 @@ _ATTENTION = {
 def original_names(tensors: Mapping[str, Value]) -> dict[str, Value]:
     """The tensors under the original's names, whichever layout they came in: Wan, diffusers, Self-Forcing or LongLive.
 
-    Raises: ValueError if two tensors end up under one name.
+    Raises: CheckpointError if two tensors end up under one name.
     """
     bare = {_unwrapped(name): value for name, value in tensors.items()}
     diffusers = any(_DIFFUSERS.search(name) for name in bare)
     named = {(_from_diffusers(name) if diffusers else name): value for name, value in bare.items()}
     if len(named) != len(tensors):
-        raise ValueError("two tensors of the checkpoint have the same name")
+        raise CheckpointError("two tensors of the checkpoint have the same name")
     return named
 
 

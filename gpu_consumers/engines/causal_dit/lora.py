@@ -81,6 +81,8 @@ def read_lora(path: Path) -> Lora:
         other = name.replace(".lora_A.", ".lora_B.")
         if dot and other not in halves:
             raise CheckpointError(f"{file}: {base} has lora_A and no lora_B")
+        if dot and not down.ndim == halves[other].ndim == 2:
+            raise CheckpointError(f"{file}: {base} has a pair that is no matrices")
         if dot:
             pairs[f"{base}.weight"] = (down, halves[other])
             left -= {name, other}
@@ -151,10 +153,22 @@ def _scales(path: Path, pairs: dict[str, tuple[Tensor, Tensor]]) -> dict[str, fl
     ranks = {name: down.shape[0] for name, (down, _) in pairs.items()}
     if not path.is_dir():
         return dict.fromkeys(ranks, 1.0)
-    config = cast("dict[str, object]", json.loads((path / "adapter_config.json").read_text()))
+    config = _config(path / "adapter_config.json")
     unread = [key for key in ("alpha_pattern", "use_dora") if config.get(key)]
     if unread:
         raise CheckpointError(f"{path}: {', '.join(unread)} of adapter_config.json is not supported")
-    alpha = cast(float, config["lora_alpha"])
+    alpha = config.get("lora_alpha")
+    if not isinstance(alpha, int | float) or not all(ranks.values()):
+        raise CheckpointError(f"{path}: lora_alpha of adapter_config.json is no number, or a rank is 0")
     power = 0.5 if config.get("use_rslora") else 1.0
     return {name: alpha / rank**power for name, rank in ranks.items()}
+
+
+def _config(file: Path) -> dict[str, object]:
+    try:
+        found: object = json.loads(file.read_text())
+    except (OSError, ValueError) as error:
+        raise CheckpointError(f"{file} cannot be read: {error}") from error
+    if not isinstance(found, dict):
+        raise CheckpointError(f"{file}: not an object")
+    return cast("dict[str, object]", found)

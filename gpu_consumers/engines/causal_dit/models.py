@@ -125,7 +125,7 @@ MODELS: Mapping[str, ModelConfig] = {
 
 
 def build(config: ModelConfig, folder: Path, device: torch.device) -> Model:
-    """The model on the device, in bf16 on CUDA and float32 elsewhere. Raises: CheckpointError naming the file that is not there."""
+    """The model on the device, in bf16 on CUDA and float32 elsewhere. Raises: CheckpointError naming the file that is not there or not what it should be."""
     dtype = torch.bfloat16 if device.type == "cuda" else torch.float32
     if not config.transformer:
         return _random(config, device, dtype)
@@ -140,7 +140,11 @@ def build(config: ModelConfig, folder: Path, device: torch.device) -> Model:
     for name, weight in config.loras:
         merge(transformer, read_lora(folder / name), weight)
     load(vae, read(paths[1]), dtype=dtype, device=device)
-    return _ready(config, transformer, vae, load_umt5(paths[2], config.dit.text_tokens, dtype))
+    try:
+        text = load_umt5(paths[2], config.dit.text_tokens, dtype)
+    except (OSError, ValueError) as error:  # transformers' words for files that are not there or not its own
+        raise CheckpointError(f"{paths[2]}: no text encoder with its tokenizer: {error}") from error
+    return _ready(config, transformer, vae, text)
 
 
 def _random(config: ModelConfig, device: torch.device, dtype: torch.dtype) -> Model:
