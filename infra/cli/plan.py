@@ -1,5 +1,6 @@
 """`longtake plan`: what a take of the native engine needs, before anything is loaded."""
 
+import math
 import os
 import re
 from importlib import import_module
@@ -27,7 +28,7 @@ EXAMPLES = """[bold]Examples[/bold]
   longtake plan --option control=poses.mp4 --option lora=styles/ink:0.8
 """
 _SIZE = re.compile(r"(\d{1,5})x(\d{1,5})")
-_GPU = re.compile(r"(\d+(?:\.\d+)?) ?(?:GB|GiB|G)?", re.IGNORECASE)
+_GPU = re.compile(r"(\d{1,6}(?:\.\d{1,3})?) ?(?:GB|GiB|G)?", re.IGNORECASE)
 _SIDE = 16
 _PARTS = {
     "weights": "transformer",
@@ -56,7 +57,10 @@ def plan(
     width, height = _size(size)
     match = _GPU.fullmatch(gpu)
     if not match:
-        raise CliError(Exit.USAGE, f"--gpu is written 24GB, not {gpu!r}")
+        raise CliError(Exit.USAGE, f"--gpu is written 24GB, at most 6 digits and 3 behind the point, not {gpu!r:.40}")
+    for name, value in (("--fps", fps), ("--duration", duration)):
+        if not math.isfinite(value):
+            raise CliError(Exit.USAGE, f"{name} is a number, not {value}")
     asked, planning = _asked({"config": config, **_options(option or [])}), _engine("planning")
     card = round(float(match[1]) * (1 << 30))
     found = planning.plan(asked, width, height, max(1, round(duration * fps)), card)

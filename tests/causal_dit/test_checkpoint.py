@@ -6,18 +6,21 @@ from pathlib import Path
 import pytest
 import torch
 from diffusers import WanTransformer3DModel
-from safetensors.torch import load_file, save_file
+from safetensors.torch import load_file as load_file_of
+from safetensors.torch import save_file
 from torch import Tensor
 
 from gpu_consumers.engines.causal_dit.checkpoint import (
     CheckpointError,
+    Share,
     load,
+    load_file,
     read,
     read_ahead,
     shard_of,
 )
 from gpu_consumers.engines.causal_dit.config import TINY
-from gpu_consumers.engines.causal_dit.lora import merge, read_lora
+from gpu_consumers.engines.causal_dit.lora import finite_lora, merge, read_lora
 from gpu_consumers.engines.causal_dit.memory import WholeClip
 from gpu_consumers.engines.causal_dit.transformer import Transformer
 
@@ -83,14 +86,56 @@ def write(folder: Path, layout: str) -> Path:
     return folder
 
 
-@pytest.mark.parametrize("layout", ["wan", "diffusers", "shards", "self-forcing", "fsdp"])
+LAYOUTS = ["wan", "diffusers", "shards", "self-forcing", "fsdp"]
+
+
+@pytest.mark.parametrize("layout", LAYOUTS)
 def test_every_layout_loads_to_the_same_output(layout: str, tmp_path: Path) -> None:
     path = write(tmp_path, layout)
     assert read_ahead(path) > 10_000
     with torch.device("meta"):
         model = Transformer(TINY)
-    load(model, read(path), dtype=torch.float32, device=CPU)
+    load_file(model, path, dtype=torch.float32, device=CPU)
     assert torch.equal(output(model.eval()), output(original()))
+
+
+@pytest.mark.parametrize("layout", LAYOUTS)
+def test_what_ranks_load_is_together_the_whole_each_tensor_once(layout: str, tmp_path: Path) -> None:
+    path = write(tmp_path, layout)
+    together: dict[str, Tensor] = {}
+    loads: list[int] = []
+    for rank in range(3):
+        with torch.device("meta"):
+            model = Transformer(TINY)
+        load_file(model, path, dtype=torch.float32, device=CPU, share=Share(rank=rank, ranks=3))
+        own = {name: t for name, t in model.state_dict().items() if not t.is_meta}
+        assert not own.keys() & together.keys()
+        loads.append(sum(t.numel() for t in own.values()))
+        together |= own
+    assert max(loads) < 1.05 * min(loads)
+    with torch.device("meta"):
+        model = Transformer(TINY)
+    model.load_state_dict(together, assign=True)
+    assert torch.equal(output(model.eval()), output(original()))
+
+
+@pytest.mark.parametrize("value", [float("nan"), float("inf"), float("-inf")])
+def test_weights_that_are_no_numbers_are_refused_by_tensor_file_and_rule(value: float, tmp_path: Path) -> None:
+    weights = {name: t.clone() for name, t in original().state_dict().items()}
+    weights["blocks.1.ffn.2.weight"][5, 7] = value
+    save_file(weights, tmp_path / "bad.safetensors")
+    model = Transformer(TINY).eval()
+    before = output(model)
+    with pytest.raises(CheckpointError, match=r"bad\.safetensors: NaN or infinity in: blocks\.1\.ffn\.2\.weight$"):
+        load_file(model, tmp_path / "bad.safetensors", dtype=torch.float32, device=CPU)
+    assert torch.equal(output(model), before)
+
+
+def test_weights_of_whole_numbers_are_refused_by_tensor_and_type() -> None:
+    weights = dict(original().state_dict())
+    weights["head.head.weight"] = weights["head.head.weight"].to(torch.int8)
+    with pytest.raises(CheckpointError, match=r"^no floating point: head\.head\.weight is int8$"):
+        load(Transformer(TINY), weights, dtype=torch.float32, device=CPU)
 
 
 def test_what_is_wrong_is_listed_by_name(tmp_path: Path) -> None:
@@ -162,7 +207,9 @@ def test_a_lora_is_what_peft_says_it_is(tmp_path: Path) -> None:
 
 def test_a_lora_in_longlives_own_file_is_the_same(tmp_path: Path) -> None:
     folder = lora_folder(tmp_path / "a", alpha=4)
-    torch.save({"generator_lora": load_file(folder / "adapter_model.safetensors"), "step": 3000}, tmp_path / "lora.pt")
+    torch.save(
+        {"generator_lora": load_file_of(folder / "adapter_model.safetensors"), "step": 3000}, tmp_path / "lora.pt"
+    )
     found, same = read_lora(tmp_path / "lora.pt"), read_lora(folder)
     assert found.scales == same.scales == dict.fromkeys(same.pairs, 1.0)
     assert found.pairs.keys() == same.pairs.keys()
@@ -187,9 +234,23 @@ def test_an_adapter_for_another_model_is_refused(tmp_path: Path) -> None:
         merge(torch.nn.Linear(2, 2), lora, 1.0)
 
 
+def test_an_adapter_with_a_nan_or_whole_numbers_is_refused_by_tensor_and_file(tmp_path: Path) -> None:
+    file = lora_folder(tmp_path / "a", alpha=4) / "adapter_model.safetensors"
+    good = load_file_of(file)
+    name = "base_model.model.blocks.1.ffn.2.lora_B.weight"
+    save_file({**good, name: good[name] * float("nan")}, file)
+    with pytest.raises(CheckpointError, match=r"a: NaN or infinity in: blocks\.1\.ffn\.2\.lora_B\.weight$"):
+        finite_lora(tmp_path / "a")
+    save_file({**good, name: good[name].to(torch.int64)}, file)
+    with pytest.raises(
+        CheckpointError, match=r"adapter_model\.safetensors: no floating point: .*lora_B\.weight is int64"
+    ):
+        read_lora(tmp_path / "a")
+
+
 def test_ranks_share_the_reading_evenly() -> None:
     sizes = {f"t{i}": 100 + 13 * i for i in range(40)}
-    shards = [shard_of(sizes, rank, 4) for rank in range(4)]
+    shards = [shard_of(sizes, Share(rank=rank, ranks=4)) for rank in range(4)]
     assert sorted(name for shard in shards for name in shard) == sorted(sizes)
     loads = [sum(sizes[name] for name in shard) for shard in shards]
     assert max(loads) - min(loads) < 0.05 * max(loads)

@@ -5,6 +5,7 @@ import subprocess
 import sys
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import pytest
 import torch
@@ -139,10 +140,20 @@ def test_without_torch_the_command_says_what_to_install() -> None:
 
 
 @pytest.mark.parametrize(
-    "arguments", [("--size", "1920x1080"), ("--size", "big"), ("--gpu", "much"), ("--config", "huge")]
+    ("name", "value", "said"),
+    [
+        ("size", "1920x1080", "--size: both sides are multiples of 16"),
+        ("size", "big", "--size is written"),
+        ("gpu", "much", "--gpu is written"),
+        ("gpu", "9" * 400, "--gpu is written 24GB, at most 6 digits"),
+        ("fps", float("nan"), "--fps is a number"),
+        ("duration", float("nan"), "--duration is a number"),
+        ("config", "huge", "no config 'huge'"),
+    ],
 )
-def test_a_wrong_wish_is_one_line(arguments: tuple[str, str]) -> None:
-    with pytest.raises(CliError) as caught:
-        command(**{arguments[0].removeprefix("--"): arguments[1]})
+def test_a_wrong_wish_is_one_line_that_says_which(name: str, value: Any, said: str) -> None:
+    with pytest.raises(CliError, match=said) as caught:
+        command(**{name: value})
     assert caught.value.code is Exit.USAGE
+    assert len(str(caught.value)) < 200
     assert "\n" not in str(caught.value)

@@ -141,6 +141,9 @@ class Prompts:
             tensors.append(self._cache.get(self._negative).tensor)
         with torch.no_grad():
             embedded = torch.stack(tensors).to(self._model.device, self._model.dtype)
+            if not bool(embedded.isfinite().all()):
+                reason = "the text encoder's embedding is not finite: look at its weights"
+                raise EngineError(FailureKind.ENGINE, reason, retryable=False)
             return replace(self._model.transformer.context(embedded), control_weight=self._weight)
 
     def _embedded(self, text: str) -> Embedded:

@@ -11,11 +11,11 @@ from weakref import WeakValueDictionary
 import torch
 from torch import Tensor, nn
 
-from gpu_consumers.engines.causal_dit.checkpoint import CheckpointError, load, read
+from gpu_consumers.engines.causal_dit.checkpoint import CheckpointError, load, naming, read
 from gpu_consumers.engines.causal_dit.control import ControlVideo
 from gpu_consumers.engines.causal_dit.footage import FootageError, check_footage, footage
 from gpu_consumers.engines.causal_dit.layouts import original_names
-from gpu_consumers.engines.causal_dit.lora import Lora, read_lora, with_loras
+from gpu_consumers.engines.causal_dit.lora import Lora, finite_lora, read_lora, with_loras
 from gpu_consumers.engines.causal_dit.models import MODELS, Model, ModelConfig
 from gpu_consumers.engines.causal_dit.preview import PreviewDecoder, preview_weights
 from gpu_consumers.engines.causal_dit.transformer import Transformer
@@ -38,7 +38,7 @@ def asked_config(options: CausalOptions, folder: Path) -> ModelConfig:
         kept=running.kept,
         window=running.window or config.window,
         dit=replace(config.dit, control_layers=config.control_layers) if extras.control else config.dit,
-        adapters=tuple(_ranks(_adapter(folder, name)) for name, _ in extras.loras),
+        adapters=tuple(_ranks(read_lora(_adapter_path(folder, name))) for name, _ in extras.loras),
         previewed=extras.preview,
     )
 
@@ -70,7 +70,7 @@ class Additions:
     def _lora(self, name: str) -> Lora:
         lora = self._loras.get(name)
         if lora is None:
-            lora = _adapter(self._folder, name).to(self._model.device, self._model.dtype)
+            lora = finite_lora(_adapter_path(self._folder, name)).to(self._model.device, self._model.dtype)
             self._loras[name] = lora
         return lora
 
@@ -82,8 +82,9 @@ class Additions:
         part = nn.Module()
         part.vace_patch_embedding, part.vace_blocks = whole.vace_patch_embedding, whole.vace_blocks
         if config.control:
-            tensors = original_names(read(confined(self._folder, config.control)))
-            self._load(part, {name: t for name, t in tensors.items() if name.startswith("vace_")})
+            path = confined(self._folder, config.control)
+            tensors = original_names(read(path))
+            self._load(path, part, {name: t for name, t in tensors.items() if name.startswith("vace_")})
         part.to(self._model.device, self._model.dtype)
         whole.load_state_dict(base.state_dict(), assign=True, strict=False)
         return whole.eval().requires_grad_(False)
@@ -92,11 +93,13 @@ class Additions:
         config = self._model.config
         made = self._made(partial(PreviewDecoder, config.preview_sizes), config.preview, 20_263)
         if config.preview:
-            self._load(made, preview_weights(made, read(confined(self._folder, config.preview))))
+            path = confined(self._folder, config.preview)
+            self._load(path, made, preview_weights(made, read(path)))
         return made.to(self._model.device, self._model.dtype).eval().requires_grad_(False)
 
-    def _load(self, module: nn.Module, tensors: Mapping[str, Tensor]) -> None:
-        load(module, tensors, dtype=self._model.dtype, device=self._model.device)
+    def _load(self, path: Path, module: nn.Module, tensors: Mapping[str, Tensor]) -> None:
+        with naming(path):
+            load(module, tensors, dtype=self._model.dtype, device=self._model.device)
 
     def _made(self, make: Callable[[], Net], file: str, seed: int) -> Net:
         """Without storage where a file brings the weights, else with random ones."""
@@ -140,11 +143,11 @@ def _readable(frames: Iterator[Tensor]) -> Iterator[Tensor]:
         raise EngineError(FailureKind.ENGINE, str(error), retryable=False) from error
 
 
-def _adapter(folder: Path, name: str) -> Lora:
+def _adapter_path(folder: Path, name: str) -> Path:
     path = confined(folder, name)
     if not path.is_dir() and path.suffix != ".safetensors":
         raise CheckpointError(f"{name}: an adapter is a .safetensors file or a folder in peft's layout")
-    return read_lora(path)
+    return path
 
 
 def _ranks(lora: Lora) -> tuple[tuple[str, int], ...]:

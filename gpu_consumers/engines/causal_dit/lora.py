@@ -16,7 +16,7 @@ import torch
 import torch.nn.functional as nn_functional
 from torch import Tensor, nn
 
-from gpu_consumers.engines.causal_dit.checkpoint import CheckpointError, read
+from gpu_consumers.engines.causal_dit.checkpoint import CheckpointError, check_finite, check_floating, naming, read
 from gpu_consumers.engines.causal_dit.layouts import original_names
 
 Net = TypeVar("Net", bound=nn.Module)
@@ -74,6 +74,8 @@ def read_lora(path: Path) -> Lora:
     """
     file = path / "adapter_model.safetensors" if path.is_dir() else path
     halves = original_names({_bare(name): t for name, t in read(file).items()})
+    with naming(file):
+        check_floating(halves)
     pairs: dict[str, tuple[Tensor, Tensor]] = {}
     left = set(halves)
     for name, down in halves.items():
@@ -91,6 +93,19 @@ def read_lora(path: Path) -> Lora:
             f"{file}: not a LoRA adapter in peft's layout: {', '.join(sorted(left)) or 'it is empty'}"
         )
     return Lora(pairs=pairs, scales=_scales(path, pairs))
+
+
+def finite_lora(path: Path) -> Lora:
+    """`read_lora`, and all of it is read: once, where it is to be used. Raises: CheckpointError naming what is not finite, too."""
+    lora = read_lora(path)
+    halves = {
+        f"{name.removesuffix('.weight')}.lora_{half}.weight": t
+        for name, pair in lora.pairs.items()
+        for half, t in zip("AB", pair, strict=True)
+    }
+    with naming(path):
+        check_finite(halves)
+    return lora
 
 
 @torch.no_grad()

@@ -6,10 +6,10 @@ from pathlib import Path
 
 import torch
 
-from gpu_consumers.engines.causal_dit.checkpoint import CheckpointError, load, read, read_ahead
+from gpu_consumers.engines.causal_dit.checkpoint import CheckpointError, load_file, read_ahead
 from gpu_consumers.engines.causal_dit.config import AS_COMPUTED, TINY, WAN_1_3B, DitConfig, Kept, Window
 from gpu_consumers.engines.causal_dit.decode import DecodeStream
-from gpu_consumers.engines.causal_dit.lora import Lora, merge, read_lora
+from gpu_consumers.engines.causal_dit.lora import Lora, finite_lora, merge
 from gpu_consumers.engines.causal_dit.preview import TAEHV, PreviewConfig, PreviewDecoder, PreviewStream
 from gpu_consumers.engines.causal_dit.sampler import DISTILLED, Schedule, unipc
 from gpu_consumers.engines.causal_dit.text import Umt5, load_umt5, tiny_umt5
@@ -136,10 +136,10 @@ def build(config: ModelConfig, folder: Path, device: torch.device) -> Model:
     read_ahead(paths[0])
     with torch.device("meta"):
         transformer, vae = Transformer(config.dit), Vae(config.vae)
-    load(transformer, read(paths[0]), dtype=dtype, device=device)
+    load_file(transformer, paths[0], dtype=dtype, device=device)
     for name, weight in config.loras:
-        merge(transformer, read_lora(folder / name), weight)
-    load(vae, read(paths[1]), dtype=dtype, device=device)
+        merge(transformer, finite_lora(folder / name), weight)
+    load_file(vae, paths[1], dtype=dtype, device=device)
     try:
         text = load_umt5(paths[2], config.dit.text_tokens, dtype)
     except (OSError, ValueError) as error:  # transformers' words for files that are not there or not its own
