@@ -59,6 +59,7 @@ def submit(  # the options are the parameters: typer reads them from here
     size: Annotated[str | None, typer.Option(help="Width x height, for example 1280x720.")] = None,
     fps: Annotated[float | None, typer.Option(help="Frames per second; 23.976 means 24000/1001.")] = None,
     engine: Annotated[str | None, typer.Option(help="Engine to generate with.")] = None,
+    config: Annotated[str | None, typer.Option(help="Model of the engine, short for --option config=NAME.")] = None,
     negative: Annotated[list[str] | None, typer.Option(help="What must not be seen (repeat).")] = None,
     seed: Annotated[int | None, typer.Option(help="Same prompt, other picture.")] = None,
     job_id: Annotated[str | None, typer.Option(help="Name the job: the same id runs once.")] = None,
@@ -76,7 +77,7 @@ def submit(  # the options are the parameters: typer reads them from here
         seed=seed,
         job_id=job_id,
         negative=negative or [],
-        options=option or [],
+        options=[*([] if config is None else [f"config={config}"]), *(option or [])],
         renditions=rendition or [],
     )
     prompt = _overridden(_wish(text, file, storyboard), overrides)

@@ -64,6 +64,8 @@ def test_a_text_with_options_becomes_a_prompt(bus_settings: Settings, longtake: 
         "android-mid",
         "--negative",
         "cars",
+        "--config",
+        "tiny",
         "--option",
         "fault=nan",
     )
@@ -71,7 +73,7 @@ def test_a_text_with_options_becomes_a_prompt(bus_settings: Settings, longtake: 
     assert (ran.code, ran.json()["job_id"], ran.json()["content_hash"]) == (0, "film", content_hash(prompt))
     assert (prompt.text, prompt.width, prompt.height, prompt.fps) == ("A fox runs", 320, 180, 30.0)
     assert (prompt.duration_s, prompt.seed, prompt.negative) == (8.0, 3, ("rain", "cars"))
-    assert prompt.engine_options == {"fault": "nan"}
+    assert prompt.engine_options == {"config": "tiny", "fault": "nan"}
     assert prompt.renditions == ("web-540p", "android-mid")
     assert prompt.submitted_us > 0
 
