@@ -5,6 +5,7 @@ from fractions import Fraction
 from itertools import pairwise
 from typing import Protocol
 
+from gpu_consumers.engines.options import negative_unused
 from infra.assets.catalogue import Catalogue
 from schemas.engines import ENGINES
 from schemas.records import (
@@ -74,7 +75,7 @@ def planned(prompt: PromptSubmitted, instruct: Instruct, assets: Catalogue = NO_
         raise refused("renditions", "pieces", f"{files} pieces of renditions, at most {MAX_RENDITION_PIECES}")
     instructions, lint = instruct(board.shots, prompt.negative)
     shots = _placed(board, instructions, prompt.seed)
-    lint = (*_lint_aspect(board.format), *lint, *lint_plan(shots, limits.max_segment_frames))
+    lint = (*_lint_aspect(board.format), *_lint_negative(prompt), *lint, *lint_plan(shots, limits.max_segment_frames))
     return Plan(
         title=board.title,
         format=board.format,
@@ -144,6 +145,14 @@ def _placed(board: Storyboard, instructions: Sequence[Instruction], seed: int) -
         )
         for index, (shot, transition, (start, end), instruction) in enumerate(parts)
     )
+
+
+def _lint_negative(prompt: PromptSubmitted) -> tuple[Lint, ...]:
+    why = negative_unused(prompt.engine, prompt.engine_options) if prompt.negative else None
+    if why is None:
+        return ()
+    message = f"the negative constraints only take words out of the prompts: {why}"
+    return (Lint(shot=-1, code="negative_unused", message=message),)
 
 
 def _lint_aspect(size: VideoFormat) -> tuple[Lint, ...]:

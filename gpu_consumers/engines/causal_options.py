@@ -23,6 +23,9 @@ _PATH = re.compile(r"[\w.-]+(/[\w.-]+)*")
 _NUMBER = re.compile(r"-?\d(\.\d{1,6})?")
 _DECODERS = ("full", "preview")
 _MOST_LORAS = 8
+_DEFAULT_CONFIG = "self-forcing-1.3b"
+GUIDED = frozenset({"wan-1.3b"})
+"""Models that are asked for the prompt and for the negative one; distilled ones are not, and make nothing of it."""
 _KNOWN = ("config", "lora", "control", "control_weight", "decoder", *RUNNING)
 
 
@@ -51,10 +54,16 @@ def causal_options(options: Mapping[str, str]) -> CausalOptions:
     for name in options:
         if name not in _KNOWN:
             raise _wrong(name, "unknown_option", f"the causal_dit engine knows {', '.join(_KNOWN)}")
-    config = options.get("config", "self-forcing-1.3b")
+    config = options.get("config", _DEFAULT_CONFIG)
     if not _NAME.fullmatch(config):
         raise _wrong("config", "characters", "the name of a model: docs/engines.md lists them")
     return CausalOptions(config=config, running=running_options(options), extras=_extras(options))
+
+
+def distilled(options: Mapping[str, str]) -> str | None:
+    """The job's model, if it makes nothing of negative constraints."""
+    config = options.get("config", _DEFAULT_CONFIG)
+    return None if config in GUIDED else config
 
 
 def _extras(options: Mapping[str, str]) -> Extras:

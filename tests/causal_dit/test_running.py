@@ -16,6 +16,7 @@ from gpu_consumers.engines.causal_dit.memory import device_cache
 from gpu_consumers.engines.causal_dit.models import MODELS, build
 from gpu_consumers.engines.causal_dit.take import Take
 from gpu_consumers.engines.causal_dit.transformer import Transformer
+from gpu_consumers.engines.causal_options import GUIDED
 from gpu_consumers.engines.causal_running import Compile, Running, offloaded, running_options, smaller
 from gpu_consumers.engines.options import check_options
 from gpu_consumers.warm import warm_request, warmed
@@ -165,6 +166,10 @@ def test_an_engine_is_warmed_by_a_block_of_the_wanted_size() -> None:
     for text in ("causal_dit", "causal_dit 32 16", "painter 32x16", "causal_dit 32x16 kv=int4"):
         with pytest.raises(BadInputError):
             warm_request(text)
+
+
+def test_the_models_that_heed_negatives_are_those_with_guidance() -> None:
+    assert {name for name, config in MODELS.items() if config.schedule.guidance > 1} == GUIDED
 
 
 def test_all_that_a_model_is_loaded_from_is_read_ahead() -> None:

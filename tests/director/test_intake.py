@@ -136,6 +136,20 @@ def test_the_title_is_one_short_line() -> None:
     assert plan(text="", shots=(r.Shot(prompt="A boat"),)).title == "A boat"
 
 
+def test_negatives_on_a_model_that_makes_nothing_of_them_are_remarked_and_on_others_not() -> None:
+    native = {"engine": "causal_dit", "width": 832, "height": 480, "negative": ("rain",)}
+
+    def remarks(**fields: object) -> list[str]:
+        return [lint.message for lint in plan(**fields).lint if lint.code == "negative_unused"]
+
+    (said,) = remarks(**native)
+    assert "self-forcing-1.3b is distilled" in said
+    assert remarks(**native, engine_options={"config": "tiny"})
+    assert not remarks(**native, engine_options={"config": "wan-1.3b"})
+    assert not remarks(**{**native, "negative": ()})
+    assert not remarks(negative=("rain",))
+
+
 def test_an_unusual_aspect_is_accepted_with_a_remark() -> None:
     assert [lint.code for lint in plan(width=640, height=480).lint] == ["aspect"]
     for width, height in ((1920, 1080), (1080, 1920), (512, 512), (854, 480)):
