@@ -20,8 +20,8 @@ from infra.settings import Settings
 
 log = logging.getLogger(__name__)
 
-_UNDER_WAY = frozenset({218, 517})
-"""TABLE_IS_DROPPED, CANNOT_ASSIGN_ALTER: another process replaces the same view or alters the same table."""
+_UNDER_WAY = frozenset({218, 517, 521})
+"""TABLE_IS_DROPPED, CANNOT_ASSIGN_ALTER, ATOMIC_RENAME_FAIL: another process replaces the same view or alters the same table."""
 _ALTER_S, _PAUSE_S = 30.0, 0.1
 MIGRATIONS = Path(__file__).parents[1] / "schemas" / "clickhouse"
 

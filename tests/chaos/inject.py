@@ -135,6 +135,7 @@ class Injector:
     def _kill_broker(self, fault: Fault) -> None:
         waits = self._waits(self._line.workers)
         self.watch.disturb()
+        self._tail.rest()
         _kill(self._stack.pid("kafka"))
         self._measure(fault, waits, after_broker=True)
 

@@ -107,7 +107,7 @@ def _rows(found: Found, settings: Settings, jobs: Mapping[str, Film]) -> None:
     keys = {
         "frame_log": "job_id, piece, attempt, frame",
         "piece_log": "job_id, piece, attempt",
-        "segment_log": "job_id, segment, attempt",
+        "segment_log": "job_id, segment, attempt, outcome",
         "video_log": "job_id, attempt",
         "finish_log": "job_id",
     }

@@ -37,16 +37,31 @@ class Tail:
 
     def __init__(self, settings: Settings, keep: Iterable[str]) -> None:
         self._keep = frozenset(keep)
+        self._port = int(settings.kafka.rpartition(":")[2])
         self._consumer: Consumer = clients.lone_consumer(settings, "longtake.chaos.tail")
-        places = [TopicPartition(topic.name, p, 0) for topic in TOPICS for p in range(settings.partitions)]
-        self._consumer.assign(places)
+        self._places = [(topic.name, p) for topic in TOPICS for p in range(settings.partitions)]
+        self._resting = True
         self.last: dict[Partition, int] = {}
         self.kept: list[Message] = []
         self.counts: Counter[str] = Counter()
         """Records of each topic."""
 
+    def rest(self) -> None:
+        """Read nothing until the broker, which is about to be killed, leads every partition again.
+
+        librdkafka can crash the process when a starting broker answers a fetch with "no leader" (librdkafka issue 5280). The
+        line's processes are started again, this one is not.
+        """
+        self._consumer.unassign()
+        self._resting = True
+
     def drain(self) -> None:
         """Read what is there."""
+        if self._resting:
+            if not self._led():
+                return
+            self._consumer.assign([TopicPartition(*place, self.last.get(place, -1) + 1) for place in self._places])
+            self._resting = False
         for _ in range(_DRAIN):
             record = self._consumer.poll(0)
             if record is None:
@@ -60,6 +75,17 @@ class Tail:
 
     def close(self) -> None:
         self._consumer.close()
+
+    def _led(self) -> bool:
+        if not answers(self._port):
+            return False
+        with contextlib.suppress(KafkaException):
+            topics = self._consumer.list_topics(timeout=_ASK_S).topics
+            return all(
+                name in topics and p in topics[name].partitions and topics[name].partitions[p].leader >= 0
+                for name, p in self._places
+            )
+        return False
 
 
 class Groups:
