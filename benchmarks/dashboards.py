@@ -12,6 +12,7 @@ from clickhouse_connect.driver.client import Client
 
 from infra.clickhouse import connect, migrate
 from infra.deploy.grafana import build
+from infra.deploy.grafana.clickhouse import bounded
 from infra.settings import Settings
 
 _FRAMES = 10_000_000
@@ -84,7 +85,7 @@ def queries(days: int) -> Iterator[tuple[str, str]]:
     """Title and SQL of every panel that ClickHouse fills, for the last so many days."""
     for panel in json.loads((build.DASHBOARDS / "quality.json").read_text())["panels"]:
         for target in panel["targets"]:
-            sql = build.bounded(target["rawSql"], f"now() - INTERVAL {days} DAY", "now()", days * 86400 // _POINTS)
+            sql = bounded(target["rawSql"], f"now() - INTERVAL {days} DAY", "now()", days * 86400 // _POINTS)
             yield panel["title"], sql
 
 
